@@ -17,6 +17,7 @@ from leaguekit.match.draw import opens
 from leaguekit.protocol.decoding import decode, violations
 from leaguekit.protocol.messages import SPECIFIED, message_type
 from tests.documents.forms import EXCEPTIONS, MORE_EXCEPTIONS, departures, message_types
+from tests.marks import proves
 from tests.recorder import Exchange
 from tests.requirements import DOCUMENTS, FIELDS
 from tests.wire import (
@@ -90,12 +91,15 @@ def players_of(match: dict[str, Any]) -> list[str]:
 # What is said
 
 
-@pytest.mark.proves(
-    "000-L0042", "000-L0043", "000-L0044", "000-L0045", "000-L0046", "000-L0047", "000-L0048", "003-L0201"
-)  # fmt: skip
 def test_all_eighteen_message_types_of_document_000_occur(wire: Wire) -> None:
     assert {message_type(one) for one in SPECIFIED} - {spoken.kind for spoken in wire.spoken} == set()
     assert len(SPECIFIED) == 18
+
+
+proves(
+    test_all_eighteen_message_types_of_document_000_occur,
+    "000-L0042", "000-L0043", "000-L0044", "000-L0045", "000-L0046", "000-L0047", "000-L0048", "003-L0201",
+)  # fmt: skip
 
 
 @pytest.mark.proves("000-L1542", "000-L1543", "000-L1544", "000-L1503")
@@ -123,10 +127,6 @@ def test_every_message_has_the_form_of_each_document_that_describes_it(wire: Wir
 
 
 @pytest.mark.settles("000-L0064", "000-L1372", "003-L0094")
-@pytest.mark.proves(
-    "000-L0070", "001-L0007", "001-L1865", "002-L0003", "002-L0083", "002-L0084", "002-L0106", "003-L0058",
-    "003-L0069", "000-L0058", "000-L1502", "003-L0125", "003-L0126", "003-L0127",
-)  # fmt: skip
 def test_every_message_carries_the_whole_envelope_and_names_its_real_sender(wire: Wire) -> None:
     for spoken in wire.spoken:
         said = spoken.value
@@ -137,14 +137,24 @@ def test_every_message_carries_the_whole_envelope_and_names_its_real_sender(wire
             assert said["sender"] == (MANAGER if spoken.sender == MANAGER else f"{role(spoken.sender)}:{spoken.sender}")
 
 
-@pytest.mark.proves(
-    "000-L0065", "000-L1373", "000-L1406", "000-L1408", "000-L1412", "000-L1588", "001-L1867", "003-L0099",
-    "004-L0581", "004-L0582",
+proves(
+    test_every_message_carries_the_whole_envelope_and_names_its_real_sender,
+    "000-L0070", "001-L0007", "001-L1865", "002-L0003", "002-L0083", "002-L0084", "002-L0106", "003-L0058",
+    "003-L0069", "000-L0058", "000-L1502", "003-L0125", "003-L0126", "003-L0127",
 )  # fmt: skip
+
+
 def test_every_time_is_in_utc_and_whole_seconds(wire: Wire) -> None:
     times = [text for spoken in wire.spoken for text in _times(spoken.value)]
     assert len(times) > 200
     assert [text for text in times if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", text)] == []
+
+
+proves(
+    test_every_time_is_in_utc_and_whole_seconds,
+    "000-L0065", "000-L1373", "000-L1406", "000-L1408", "000-L1412", "000-L1588", "001-L1867", "003-L0099",
+    "004-L0581", "004-L0582",
+)  # fmt: skip
 
 
 def _times(value: Any) -> Iterator[str]:
@@ -211,11 +221,6 @@ def test_every_message_is_posted_to_mcp(wire: Wire) -> None:
     assert lines == {"POST /mcp HTTP/1.1"} | transcripts
 
 
-@pytest.mark.proves(
-    "002-L0057", "002-L0063", "002-L0065", "002-L0081", "002-L0082", "002-L0087", "002-L0100", "001-L0009",
-    "001-L0030", "001-L0035", "001-L0036", "001-L0037", "001-L0038", "001-L0043", "001-L0044", "001-L0045",
-    "001-L0050", "001-L0051", "001-L0056", "001-L1857", "001-L1858", "001-L1859", "002-L0095", "002-L0096",
-)  # fmt: skip
 def test_every_request_has_exactly_one_answer_with_its_id(wire: Wire) -> None:
     for one in wire.calls:
         assert set(one.call) == {"jsonrpc", "method", "params", "id"}
@@ -228,6 +233,14 @@ def test_every_request_has_exactly_one_answer_with_its_id(wire: Wire) -> None:
     # Only the call that its player ignored on purpose has none.
     unanswered = [(one.receiver, one.kind, one.message["round_id"]) for one in wire.calls if one.answer is None]
     assert unanswered == [(CLUMSY, "CHOOSE_PARITY_CALL", 2)]
+
+
+proves(
+    test_every_request_has_exactly_one_answer_with_its_id,
+    "002-L0057", "002-L0063", "002-L0065", "002-L0081", "002-L0082", "002-L0087", "002-L0100", "001-L0009",
+    "001-L0030", "001-L0035", "001-L0036", "001-L0037", "001-L0038", "001-L0043", "001-L0044", "001-L0045",
+    "001-L0050", "001-L0051", "001-L0056", "001-L1857", "001-L1858", "001-L1859", "002-L0095", "002-L0096",
+)  # fmt: skip
 
 
 @pytest.mark.proves("001-L0052", "001-L0053", "001-L0054", "002-L0097", "002-L0098")
@@ -257,19 +270,6 @@ def is_own(one: Exchange) -> bool:
 
 
 @pytest.mark.settles("002-L0064")
-@pytest.mark.proves(
-    "000-L0089", "000-L0153", "000-L0155", "000-L0210", "000-L0266", "000-L0268", "000-L0322", "000-L0404",
-    "000-L0453", "000-L0523", "000-L0579", "000-L0749", "000-L0751", "000-L0814", "000-L0951", "000-L1029",
-    "000-L1031", "000-L1107", "000-L1109", "001-L0370", "001-L0505", "001-L0651", "001-L0748", "001-L1676",
-    "002-L0024", "002-L0026", "002-L0044", "002-L0124", "002-L0125", "002-L0126", "002-L0127", "002-L0128",
-    "002-L0136", "002-L0137", "002-L0138", "002-L0139", "002-L0140", "002-L0149", "002-L0171", "002-L0194",
-    "002-L0244", "003-L0147", "003-L0152", "004-L0009", "004-L0035", "004-L0036", "004-L0061", "004-L0085",
-    "004-L0086", "004-L0109", "004-L0145", "004-L0298", "004-L0338", "004-L0372", "004-L0411", "004-L0412",
-    "004-L0413", "004-L0441", "004-L0442", "004-L0548", "004-L0549", "004-L0551", "004-L0552", "004-L0553",
-    "004-L0554", "004-L0555", "004-L0557", "004-L0559", "004-L0560", "004-L0561", "004-L0563", "004-L0564",
-    "004-L0565", "001-L0371", "001-L0506", "001-L0652", "001-L0749", "001-L1677", "001-L0097", "001-L0241",
-    "001-L0904", "001-L1045", "001-L1203", "001-L1325", "001-L1563",
-)  # fmt: skip
 def test_everybody_calls_the_right_one_by_document_001s_method_and_gets_the_right_answer(wire: Wire) -> None:
     met = set()
     for one in wire.calls:
@@ -293,6 +293,22 @@ def test_everybody_calls_the_right_one_by_document_001s_method_and_gets_the_righ
     assert met == wanted
     # An answer is only ever an answer.
     assert {kind for one in wire.calls if (kind := one.kind)} & {row[3] for row in METHODS.values()} == set()
+
+
+proves(
+    test_everybody_calls_the_right_one_by_document_001s_method_and_gets_the_right_answer,
+    "000-L0089", "000-L0153", "000-L0155", "000-L0210", "000-L0266", "000-L0268", "000-L0322", "000-L0404",
+    "000-L0453", "000-L0523", "000-L0579", "000-L0749", "000-L0751", "000-L0814", "000-L0951", "000-L1029",
+    "000-L1031", "000-L1107", "000-L1109", "001-L0370", "001-L0505", "001-L0651", "001-L0748", "001-L1676",
+    "002-L0024", "002-L0026", "002-L0044", "002-L0124", "002-L0125", "002-L0126", "002-L0127", "002-L0128",
+    "002-L0136", "002-L0137", "002-L0138", "002-L0139", "002-L0140", "002-L0149", "002-L0171", "002-L0194",
+    "002-L0244", "003-L0147", "003-L0152", "004-L0009", "004-L0035", "004-L0036", "004-L0061", "004-L0085",
+    "004-L0086", "004-L0109", "004-L0145", "004-L0298", "004-L0338", "004-L0372", "004-L0411", "004-L0412",
+    "004-L0413", "004-L0441", "004-L0442", "004-L0548", "004-L0549", "004-L0551", "004-L0552", "004-L0553",
+    "004-L0554", "004-L0555", "004-L0557", "004-L0559", "004-L0560", "004-L0561", "004-L0563", "004-L0564",
+    "004-L0565", "001-L0371", "001-L0506", "001-L0652", "001-L0749", "001-L1677", "001-L0097", "001-L0241",
+    "001-L0904", "001-L1045", "001-L1203", "001-L1325", "001-L1563",
+)  # fmt: skip
 
 
 # Document 000's catalogue: from whom to whom, and the seconds for the answer to a request.
@@ -337,11 +353,6 @@ def test_a_message_goes_from_its_senders_to_its_receivers_in_its_time(wire: Wire
     assert all(one.seconds < (seconds or 10) for one in in_time)
 
 
-@pytest.mark.proves(
-    "000-L0156", "000-L0269", "000-L1110", "004-L0037", "004-L0087", "004-L0443",
-    "001-L0149", "001-L0291", "001-L0438", "001-L0602", "001-L0699", "001-L0853", "001-L0957", "001-L1116",
-    "001-L1271", "001-L1406", "001-L1620", "001-L1722",
-)  # fmt: skip
 def test_every_answer_is_the_result_of_its_call_and_could_do_without_sender_and_conversation(wire: Wire) -> None:
     kinds = set()
     for one in wire.calls:
@@ -351,6 +362,14 @@ def test_every_answer_is_the_result_of_its_call_and_could_do_without_sender_and_
             bare = {name: value for name, value in result.items() if name not in ("sender", "conversation_id")}
             assert message_type(decode(msgspec.json.encode(bare))) == result["message_type"]
     assert kinds >= {row[3] for row in METHODS.values()} - {"MATCH_VOID_ACK"}
+
+
+proves(
+    test_every_answer_is_the_result_of_its_call_and_could_do_without_sender_and_conversation,
+    "000-L0156", "000-L0269", "000-L1110", "004-L0037", "004-L0087", "004-L0443", "001-L0149", "001-L0291",
+    "001-L0438", "001-L0602", "001-L0699", "001-L0853", "001-L0957", "001-L1116", "001-L1271", "001-L1406",
+    "001-L1620", "001-L1722",
+)  # fmt: skip
 
 
 @pytest.mark.proves("001-L1868", "004-L0454")
@@ -383,10 +402,6 @@ def test_ids_are_given_in_the_order_of_registration_and_then_the_league_begins(w
     assert taken[-1].sent < wire.sent("ROUND_ANNOUNCEMENT")[0].sent
 
 
-@pytest.mark.proves(
-    "000-L0144", "000-L0154", "000-L0184", "000-L0188", "000-L0192", "000-L0195", "000-L0199", "000-L0200",
-    "000-L0267", "000-L0279", "000-L0298", "000-L1391", "000-L1511", "000-L1512", "001-L1938", "001-L1969",
-)  # fmt: skip
 def test_an_accepted_agent_gets_an_id_a_token_and_no_reason(wire: Wire) -> None:
     taken = registrations(wire, "ACCEPTED")
     assert len(taken) == 6
@@ -395,6 +410,13 @@ def test_an_accepted_agent_gets_an_id_a_token_and_no_reason(wire: Wire) -> None:
         assert one.result["auth_token"].startswith(f"tok-{one.caller}-".lower())
         assert (one.result["reason"], one.result["league_id"]) == (None, LEAGUE)
     assert len(set(wire.tokens().values())) == 6
+
+
+proves(
+    test_an_accepted_agent_gets_an_id_a_token_and_no_reason,
+    "000-L0144", "000-L0154", "000-L0184", "000-L0188", "000-L0192", "000-L0195", "000-L0199", "000-L0200",
+    "000-L0267", "000-L0279", "000-L0298", "000-L1391", "000-L1511", "000-L1512", "001-L1938", "001-L1969",
+)  # fmt: skip
 
 
 @pytest.mark.proves("003-L0286", "000-L1596", "003-L0270a", "003-L0279")
@@ -433,14 +455,17 @@ def test_a_referee_offers_two_matches_at_a_time_unless_told_otherwise(wire: Wire
     assert offered == {2}
 
 
-@pytest.mark.proves(
-    "000-L0090", "000-L0147", "000-L0260", "000-L0311", "000-L1455", "000-L1558"
-)  # fmt: skip
 def test_registrations_are_answered_at_the_first_try_and_in_time(wire: Wire) -> None:
     for agent in (*REFEREES, *OURS):
         asked = [one for one in wire.calls if one.caller == agent and str(one.kind).endswith("REGISTER_REQUEST")]
         assert [one.result["status"] for one in asked] == ["ACCEPTED"]
         assert asked[0].seconds < 10
+
+
+proves(
+    test_registrations_are_answered_at_the_first_try_and_in_time,
+    "000-L0090", "000-L0147", "000-L0260", "000-L0311", "000-L1455", "000-L1558",
+)  # fmt: skip
 
 
 # Rounds
@@ -482,10 +507,6 @@ def test_everybody_meets_everybody_once_and_the_announced_referee_invites(wire: 
         assert {one.sender for one in invited} == {endpoints[match["referee_endpoint"]]}
 
 
-@pytest.mark.proves(
-    "000-L0407", "001-L0507", "001-L1467", "001-L0653", "001-L1468", "003-L0164a", "004-L0342", "000-L0954",
-    "001-L1971",
-)  # fmt: skip
 @pytest.mark.parametrize("player", PLAYERS)
 def test_the_rounds_standings_come_after_its_matches_and_before_its_end(wire: Wire, player: str) -> None:
     for round_id in ROUNDS:
@@ -497,6 +518,13 @@ def test_the_rounds_standings_come_after_its_matches_and_before_its_end(wire: Wi
         assert all(last_report.sent < one.sent for one in complete)
         assert all(one.answered is not None and one.answered < over.sent for one in updates)
         assert over.sent.at - last_report.sent.at < 5
+
+
+proves(
+    test_the_rounds_standings_come_after_its_matches_and_before_its_end,
+    "000-L0407", "001-L0507", "001-L1467", "001-L0653", "001-L1468", "003-L0164a", "004-L0342", "000-L0954",
+    "001-L1971",
+)  # fmt: skip
 
 
 @pytest.mark.proves("001-L0738", "001-L0742")
@@ -543,9 +571,6 @@ def test_players_and_referees_end_with_the_league_and_the_manager_when_it_is_tol
     assert wire.exit_codes == dict.fromkeys([*REFEREES, *OURS, MANAGER], 0)
 
 
-@pytest.mark.proves(
-    "000-L0324", "000-L0406", "000-L0953", "004-L0111", "004-L0300", "004-L0340", "004-L0374", "004-L0509"
-)  # fmt: skip
 def test_a_player_that_acknowledges_nothing_is_told_everything_once_and_loses_nothing(wire: Wire) -> None:
     ignored = [one for one in wire.calls if one.receiver == CLUMSY and one.reply == {**(one.reply or {}), "result": {}}]
     kinds = [one.kind for one in ignored if one.kind is not None]
@@ -553,6 +578,12 @@ def test_a_player_that_acknowledges_nothing_is_told_everything_once_and_loses_no
     for kind in ("ROUND_ANNOUNCEMENT", "ROUND_COMPLETED", "LEAGUE_COMPLETED", "GAME_OVER", "GAME_ERROR"):
         assert kinds.count(kind) == 1
     assert _status_of(wire, "R3M1") != "TECHNICAL_LOSS"
+
+
+proves(
+    test_a_player_that_acknowledges_nothing_is_told_everything_once_and_loses_nothing,
+    "000-L0324", "000-L0406", "000-L0953", "004-L0111", "004-L0300", "004-L0340", "004-L0374", "004-L0509",
+)  # fmt: skip
 
 
 # Matches
@@ -563,10 +594,6 @@ def _status_of(wire: Wire, match: str) -> str:
     return report.message["result"]["details"]["status"]
 
 
-@pytest.mark.proves(
-    "002-L0209", "002-L0212", "002-L0213", "002-L0215", "002-L0218", "002-L0221", "002-L0224", "000-L0802",
-    "001-L1326", "004-L0233", "001-L1970",
-)  # fmt: skip
 def test_a_match_goes_from_invitation_to_report_in_the_specified_order(wire: Wire) -> None:
     for name, match in wire.matches.items():
         joined = [_last_answer(wire, "GAME_INVITATION", name, player) for player in players_of(match)]
@@ -580,6 +607,13 @@ def test_a_match_goes_from_invitation_to_report_in_the_specified_order(wire: Wir
         assert max(one.answered for one in chosen if one.answered) < over[0].sent
         assert sorted(one.receiver for one in over) == sorted(players_of(match))
         assert max(one.sent for one in over) < report.sent
+
+
+proves(
+    test_a_match_goes_from_invitation_to_report_in_the_specified_order,
+    "002-L0209", "002-L0212", "002-L0213", "002-L0215", "002-L0218", "002-L0221", "002-L0224", "000-L0802",
+    "001-L1326", "004-L0233", "001-L1970",
+)  # fmt: skip
 
 
 def _last_answer(wire: Wire, kind: str, match: str, player: str) -> Exchange:
@@ -716,10 +750,6 @@ def test_queries_are_answered_in_time(wire: Wire) -> None:
     assert max(times) < 10
 
 
-@pytest.mark.proves(
-    "000-L1188", "000-L1190", "000-L1202", "000-L1221", "001-L1481", "001-L1483", "001-L1484", "001-L1940",
-    "002-L0129", "003-L0204", "004-L0476", "004-L0477", "004-L0478", "004-L0480", "004-L0562",
-)  # fmt: skip
 @pytest.mark.settles("000-L1201")
 def test_a_wrong_token_is_refused_with_a_league_error_whatever_it_is_shown_for(wire: Wire) -> None:
     refused = [one for one in wire.calls if one.receiver == MANAGER and one.message.get("auth_token") == WRONG_TOKEN]
@@ -736,6 +766,13 @@ def test_a_wrong_token_is_refused_with_a_league_error_whatever_it_is_shown_for(w
         assert (error["sender"], error["original_message_type"]) == (MANAGER, one.kind)
         assert error["context"]["provided_token"] == f"{WRONG_TOKEN[:6]}…"
         assert error["context"]["expected_format"] == "tok-{agent_id}-{hash}"
+
+
+proves(
+    test_a_wrong_token_is_refused_with_a_league_error_whatever_it_is_shown_for,
+    "000-L1188", "000-L1190", "000-L1202", "000-L1221", "001-L1481", "001-L1483", "001-L1484", "001-L1940",
+    "002-L0129", "003-L0204", "004-L0476", "004-L0477", "004-L0478", "004-L0480", "004-L0562",
+)  # fmt: skip
 
 
 @pytest.mark.proves("002-L0301", "000-L1483", "000-L1484")

@@ -19,6 +19,7 @@ from leaguekit.protocol.errors import CATALOGUE
 from tests.agents.leagues import LEAGUE, Hall, Json, Scripted, in_virtual_time, url_of
 from tests.agents.scene import Scene, ack_fields, good, silent
 from tests.agents.scene import in_virtual_time as in_scene
+from tests.marks import proves
 
 # Method, message, a field that it needs, and its number for a wrong token. Only players are sent all of these.
 TO_PLAYERS = {
@@ -36,10 +37,6 @@ def summary(error: Json) -> tuple[int, str, str]:
     return error["code"], error["message"], error["data"]["error_code"]
 
 
-@pytest.mark.proves(
-    "001-L0470", "001-L0471", "001-L0634", "001-L0635", "001-L0731", "001-L0732", "001-L0883", "001-L0884", "001-L0997",
-    "001-L0998", "001-L1303", "001-L1304",
-)  # fmt: skip
 @in_virtual_time
 async def test_a_player_answers_a_message_without_a_field_and_one_with_a_wrong_token_with_their_numbers(
     tmp_path: Path,
@@ -61,9 +58,13 @@ async def test_a_player_answers_a_message_without_a_field_and_one_with_a_wrong_t
             assert error["data"]["player_id"] == "P01"
 
 
-@pytest.mark.proves(
-    "001-L0201", "001-L0327", "001-L1438", "001-L1787", "000-L1226", "002-L0291", "003-L0252", "001-L1978",
+proves(
+    test_a_player_answers_a_message_without_a_field_and_one_with_a_wrong_token_with_their_numbers,
+    "001-L0470", "001-L0471", "001-L0634", "001-L0635", "001-L0731", "001-L0732", "001-L0883", "001-L0884",
+    "001-L0997", "001-L0998", "001-L1303", "001-L1304",
 )  # fmt: skip
+
+
 @pytest.mark.settles("001-L1542")
 @in_virtual_time
 async def test_the_manager_answers_32602_and_e003_to_a_message_that_lacks_a_field(tmp_path: Path) -> None:
@@ -81,6 +82,12 @@ async def test_the_manager_answers_32602_and_e003_to_a_message_that_lacks_a_fiel
             assert (data["message_type"], data["error_name"]) == ("LEAGUE_ERROR", "MISSING_REQUIRED_FIELD")
             assert field in data["context"]["detail"]
         assert (CATALOGUE["E003"].severity, "E002" in CATALOGUE) == ("High", False)
+
+
+proves(
+    test_the_manager_answers_32602_and_e003_to_a_message_that_lacks_a_field,
+    "001-L0201", "001-L0327", "001-L1438", "001-L1787", "000-L1226", "002-L0291", "003-L0252", "001-L1978",
+)  # fmt: skip
 
 
 @pytest.mark.proves("001-L0201", "001-L0327", "001-L1952")
@@ -126,9 +133,6 @@ def query(agent: Scripted, **changes: Any) -> Json:
     return agent.message("LEAGUE_QUERY", **{"league_id": LEAGUE, "query_type": "GET_STATUS"} | changes)
 
 
-@pytest.mark.proves(
-    "001-L1439", "001-L1788", "001-L1544", "000-L1229", "001-L1941", "002-L0296", "003-L0257", "001-L1976",
-)  # fmt: skip
 @pytest.mark.settles("001-L1516", "001-L1517")
 @in_virtual_time
 async def test_a_token_that_is_wrong_or_no_longer_valid_is_e012_under_the_number_and_text_of_its_method(
@@ -152,6 +156,12 @@ async def test_a_token_that_is_wrong_or_no_longer_valid_is_e012_under_the_number
                 assert violations(data) == []
                 assert (data["message_type"], data["error_name"]) == ("LEAGUE_ERROR", "AUTH_TOKEN_INVALID")
         assert CATALOGUE["E012"].severity == "High"
+
+
+proves(
+    test_a_token_that_is_wrong_or_no_longer_valid_is_e012_under_the_number_and_text_of_its_method,
+    "001-L1439", "001-L1788", "001-L1544", "000-L1229", "001-L1941", "002-L0296", "003-L0257", "001-L1976",
+)  # fmt: skip
 
 
 @pytest.mark.proves("000-L1228", "002-L0295", "003-L0256")

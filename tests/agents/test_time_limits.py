@@ -12,6 +12,7 @@ from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.transport.base import Peer, TimedOut
 from tests.agents.leagues import BROADCASTS, MANAGER_URL, Exchange, Gate, Hall, after, in_virtual_time, silent, url_of
+from tests.marks import proves
 
 FIRST = url_of("player", 1)
 # What a player may keep still at, who sends it, and after how many seconds that one goes on.
@@ -52,11 +53,6 @@ def took(one: Exchange) -> float:
     return round(one.ended - one.sent, 3)
 
 
-@pytest.mark.proves(
-    "000-L1350", "000-L1351", "000-L1352", "000-L1353", "000-L1355", "000-L1357", "000-L1359", "000-L1578",
-    "001-L0080", "001-L0373", "001-L0508", "001-L0654", "001-L0751", "001-L1851", "003-L0171", "003-L0184",
-    "001-L1975",
-)  # fmt: skip
 @pytest.mark.parametrize("kind", TO_A_PLAYER)
 @in_virtual_time
 async def test_who_sends_to_a_player_that_keeps_still_goes_on_at_the_limit(tmp_path: Path, kind: str) -> None:
@@ -71,6 +67,14 @@ async def test_who_sends_to_a_player_that_keeps_still_goes_on_at_the_limit(tmp_p
         # A broadcast needs no answer: nobody loses for it.
         lost = [one.params["result"]["details"]["status"] for one in hall.sent("MATCH_RESULT_REPORT")]
         assert ("TECHNICAL_LOSS" in lost) == (kind in ("GAME_INVITATION", "CHOOSE_PARITY_CALL"))
+
+
+proves(
+    test_who_sends_to_a_player_that_keeps_still_goes_on_at_the_limit,
+    "000-L1350", "000-L1351", "000-L1352", "000-L1353", "000-L1355", "000-L1357", "000-L1359", "000-L1578",
+    "001-L0080", "001-L0373", "001-L0508", "001-L0654", "001-L0751", "001-L1851", "003-L0171", "003-L0184",
+    "001-L1975",
+)  # fmt: skip
 
 
 @pytest.mark.proves("001-L0644", "001-L0741")
@@ -110,10 +114,6 @@ async def test_a_game_error_that_is_not_answered_holds_up_nothing(tmp_path: Path
         assert [round(at - invited[0]) for at in invited] == [0, 7, 14, 21]
 
 
-@pytest.mark.proves(
-    "000-L1354", "000-L1356", "000-L1573", "000-L1574", "000-L1575", "003-L0179", "003-L0180", "003-L0181",
-    "001-L1965",
-)  # fmt: skip
 @pytest.mark.parametrize("kind", LIMITED)
 @in_virtual_time
 async def test_an_answer_just_before_the_limit_counts_and_one_just_after_it_does_not(tmp_path: Path, kind: str) -> None:
@@ -126,6 +126,13 @@ async def test_an_answer_just_before_the_limit_counts_and_one_just_after_it_does
             errors = {one.params["error_code"] for one in hall.sent("GAME_ERROR", to=FIRST)}
             # The end of a game is told as best effort: a late acknowledgement is no error.
             assert errors == ({"E001"} if late > 0 and kind != "GAME_OVER" else set())
+
+
+proves(
+    test_an_answer_just_before_the_limit_counts_and_one_just_after_it_does_not,
+    "000-L1354", "000-L1356", "000-L1573", "000-L1574", "000-L1575", "003-L0179", "003-L0180", "003-L0181",
+    "001-L1965",
+)  # fmt: skip
 
 
 def keep_still(hall: Hall, method: bytes) -> None:
@@ -142,10 +149,6 @@ def keep_still(hall: Hall, method: bytes) -> None:
     hall.network.listen(MANAGER_URL, handle)
 
 
-@pytest.mark.proves(
-    "000-L1346", "000-L1348", "002-L0325", "000-L1358", "003-L0182", "002-L0326", "000-L1571", "000-L1572",
-    "000-L1576", "001-L0099", "001-L0243", "001-L1327", "003-L0177", "003-L0178",
-)  # fmt: skip
 @pytest.mark.parametrize(
     ("method", "sender"), [("register_referee", "referee 1"), ("register_player", "player 1"),
                            ("report_match_result", "referee 1")]
@@ -162,6 +165,13 @@ async def test_a_manager_that_keeps_still_has_10_seconds_and_is_then_asked_again
         assert again.failure is None
         assert again.params == first.params
         assert hall.league.state == "LEAGUE_COMPLETED"
+
+
+proves(
+    test_a_manager_that_keeps_still_has_10_seconds_and_is_then_asked_again,
+    "000-L1346", "000-L1348", "002-L0325", "000-L1358", "003-L0182", "002-L0326", "000-L1571", "000-L1572",
+    "000-L1576", "001-L0099", "001-L0243", "001-L1327", "003-L0177", "003-L0178",
+)  # fmt: skip
 
 
 @pytest.mark.proves("000-L1362", "000-L1577", "001-L1679", "003-L0183")

@@ -37,6 +37,7 @@ from tests.agents.leagues import (
     url_of,
     won,
 )
+from tests.marks import proves
 
 STRATEGIES = ("random", "always_even", "always_odd", "frequency")
 
@@ -64,15 +65,6 @@ def points(hall: Hall) -> dict[str, int]:
 # A whole league
 
 
-@pytest.mark.proves(
-    "000-L0039", "000-L0042", "000-L0043", "000-L0044", "000-L0045", "000-L0046", "000-L0047", "000-L0070",
-    "000-L0382", "000-L0523", "000-L0579", "000-L0749", "000-L0751", "000-L0814", "000-L1380", "000-L1542",
-    "000-L1543", "000-L1544", "000-L1548", "000-L1549", "000-L1558", "001-L0007", "001-L1865", "001-L1866",
-    "002-L0003", "002-L0024", "002-L0026", "002-L0044", "002-L0083", "002-L0084", "002-L0106", "002-L0136",
-    "002-L0137", "002-L0138", "002-L0139", "002-L0244", "003-L0058", "003-L0064", "003-L0069", "003-L0296b",
-    "004-L0002", "004-L0145", "004-L0548", "004-L0555", "004-L0557", "004-L0559", "004-L0560", "004-L0573",
-    "001-L1972",
-)  # fmt: skip
 @in_virtual_time
 async def test_a_whole_league_is_played_and_every_message_of_it_is_as_the_schemas_want_it(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
@@ -138,6 +130,18 @@ async def test_a_whole_league_is_played_and_every_message_of_it_is_as_the_schema
             if one.by.startswith("player"):
                 assert one.url == MANAGER_URL
                 assert one.method in ("ping", "register_player")
+
+
+proves(
+    test_a_whole_league_is_played_and_every_message_of_it_is_as_the_schemas_want_it,
+    "000-L0039", "000-L0042", "000-L0043", "000-L0044", "000-L0045", "000-L0046", "000-L0047", "000-L0070",
+    "000-L0382", "000-L0523", "000-L0579", "000-L0749", "000-L0751", "000-L0814", "000-L1380", "000-L1542",
+    "000-L1543", "000-L1544", "000-L1548", "000-L1549", "000-L1558", "001-L0007", "001-L1865", "001-L1866",
+    "002-L0003", "002-L0024", "002-L0026", "002-L0044", "002-L0083", "002-L0084", "002-L0106", "002-L0136",
+    "002-L0137", "002-L0138", "002-L0139", "002-L0244", "003-L0058", "003-L0064", "003-L0069", "003-L0296b",
+    "004-L0002", "004-L0145", "004-L0548", "004-L0555", "004-L0557", "004-L0559", "004-L0560", "004-L0573",
+    "001-L1972",
+)  # fmt: skip
 
 
 @pytest.mark.proves("002-L0073", "001-L1868")
@@ -598,10 +602,6 @@ async def test_while_a_player_is_suspended_no_round_waits_for_it(tmp_path: Path)
 # Standings and ends
 
 
-@pytest.mark.proves(
-    "000-L0945", "000-L0951", "000-L0954", "000-L1016", "000-L1021", "000-L1554", "001-L0505", "001-L0507",
-    "001-L1468", "002-L0126", "003-L0164a", "003-L0164b", "004-L0266", "004-L0298", "004-L0561",
-)  # fmt: skip
 @in_virtual_time
 async def test_all_players_are_sent_the_standings_after_each_result_within_seconds(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
@@ -625,6 +625,13 @@ async def test_all_players_are_sent_the_standings_after_each_result_within_secon
         assert kinds == ["ROUND_ANNOUNCEMENT", *["LEAGUE_STANDINGS_UPDATE"] * 3, "ROUND_COMPLETED"]
 
 
+proves(
+    test_all_players_are_sent_the_standings_after_each_result_within_seconds,
+    "000-L0945", "000-L0951", "000-L0954", "000-L1016", "000-L1021", "000-L1554", "001-L0505", "001-L0507",
+    "001-L1468", "002-L0126", "003-L0164a", "003-L0164b", "004-L0266", "004-L0298", "004-L0561",
+)  # fmt: skip
+
+
 @in_virtual_time
 async def test_within_a_round_a_player_is_sent_standings_at_most_once_a_second(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
@@ -644,10 +651,6 @@ async def test_within_a_round_a_player_is_sent_standings_at_most_once_a_second(t
             assert updates[2].at <= player.got("ROUND_COMPLETED")[0].at
 
 
-@pytest.mark.proves(
-    "000-L0404", "000-L0407", "001-L0651", "001-L0653", "001-L1468", "002-L0125", "004-L0338", "004-L0342",
-    "004-L0553",
-)  # fmt: skip
 @in_virtual_time
 async def test_a_rounds_end_is_told_at_once_to_players_and_referees_and_its_summary_adds_up(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
@@ -676,10 +679,13 @@ async def test_a_rounds_end_is_told_at_once_to_players_and_referees_and_its_summ
             assert sum(row["played"] for row in standings.params["standings"]) == 6
 
 
-@pytest.mark.proves(
-    "000-L0453", "000-L0455", "000-L0456", "001-L0748", "001-L0750", "002-L0127", "004-L0372", "004-L0373",
-    "004-L0376", "004-L0554",
+proves(
+    test_a_rounds_end_is_told_at_once_to_players_and_referees_and_its_summary_adds_up,
+    "000-L0404", "000-L0407", "001-L0651", "001-L0653", "001-L1468", "002-L0125", "004-L0338", "004-L0342",
+    "004-L0553",
 )  # fmt: skip
+
+
 @in_virtual_time
 async def test_the_leagues_end_is_told_last_to_players_and_referees(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
@@ -704,6 +710,13 @@ async def test_the_leagues_end_is_told_last_to_players_and_referees(tmp_path: Pa
         assert players[1].arrived[-1].at < ends[-1].at + 1
         # The manager goes on answering.
         assert "result" in await players[0].query("GET_STANDINGS")
+
+
+proves(
+    test_the_leagues_end_is_told_last_to_players_and_referees,
+    "000-L0453", "000-L0455", "000-L0456", "001-L0748", "001-L0750", "002-L0127", "004-L0372", "004-L0373",
+    "004-L0376", "004-L0554",
+)  # fmt: skip
 
 
 @in_virtual_time

@@ -38,6 +38,7 @@ from tests.agents.leagues import (
     url_of,
     won,
 )
+from tests.marks import proves
 from tests.transport.running import of_requests
 
 ROLES = ("referee", "player")
@@ -62,12 +63,6 @@ def refused(answer: Json) -> tuple[int, str]:
 # Registration
 
 
-@pytest.mark.proves(
-    "000-L0089", "000-L0153", "000-L0154", "000-L0155", "000-L0188", "000-L0195", "000-L0200", "000-L0210",
-    "000-L0266", "000-L0267", "000-L0268", "000-L0279", "000-L0298", "000-L1391", "000-L1511", "000-L1512",
-    "001-L1865", "001-L1938", "002-L0171", "002-L0194", "003-L0147", "003-L0152", "004-L0009", "004-L0035",
-    "004-L0036", "004-L0037", "004-L0061", "004-L0085", "004-L0086", "004-L0087", "004-L0549", "004-L0551",
-)  # fmt: skip
 @pytest.mark.parametrize("role", ROLES)
 @in_virtual_time
 async def test_an_agent_that_is_accepted_gets_an_id_a_token_and_no_reason(tmp_path: Path, role: str) -> None:
@@ -89,6 +84,15 @@ async def test_an_agent_that_is_accepted_gets_an_id_a_token_and_no_reason(tmp_pa
         assert result["auth_token"].startswith(f"tok-{FIRST[role].lower()}-")
         assert result["league_id"] == LEAGUE
         assert result["token_scheme"] == "derived"
+
+
+proves(
+    test_an_agent_that_is_accepted_gets_an_id_a_token_and_no_reason,
+    "000-L0089", "000-L0153", "000-L0154", "000-L0155", "000-L0188", "000-L0195", "000-L0200", "000-L0210",
+    "000-L0266", "000-L0267", "000-L0268", "000-L0279", "000-L0298", "000-L1391", "000-L1511", "000-L1512",
+    "001-L1865", "001-L1938", "002-L0171", "002-L0194", "003-L0147", "003-L0152", "004-L0009", "004-L0035",
+    "004-L0036", "004-L0037", "004-L0061", "004-L0085", "004-L0086", "004-L0087", "004-L0549", "004-L0551",
+)  # fmt: skip
 
 
 @in_virtual_time
@@ -151,12 +155,6 @@ REJECTIONS: dict[str, tuple[Json, str, dict[str, int | None], dict[str, str]]] =
 @pytest.mark.settles(
     "001-L0203", "001-L0204", "001-L0205", "001-L0216", "001-L0217", "001-L0329", "001-L0331", "001-L0332",
 )  # fmt: skip
-@pytest.mark.proves(
-    "000-L0126", "000-L0146", "000-L0154", "000-L0184", "000-L0189", "000-L0192", "000-L0199", "000-L0245",
-    "000-L0258", "000-L0267", "000-L0288", "000-L1391", "000-L1511", "000-L1513", "001-L0190", "000-L0145",
-    "000-L0194", "000-L0303", "000-L0304", "000-L0305", "000-L0306", "000-L0307", "000-L1230", "000-L1231",
-    "001-L0191", "001-L1546", "003-L0288",
-)  # fmt: skip
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("why", REJECTIONS)
 @in_virtual_time
@@ -186,6 +184,15 @@ async def test_an_agent_that_is_rejected_is_told_why_and_gets_nothing(tmp_path: 
         assert places == (full if why == "full" else {})
         if why != "late":
             assert len(hall.log.disk.events) == before
+
+
+proves(
+    test_an_agent_that_is_rejected_is_told_why_and_gets_nothing,
+    "000-L0126", "000-L0146", "000-L0154", "000-L0184", "000-L0189", "000-L0192", "000-L0199", "000-L0245",
+    "000-L0258", "000-L0267", "000-L0288", "000-L1391", "000-L1511", "000-L1513", "001-L0190", "000-L0145",
+    "000-L0194", "000-L0303", "000-L0304", "000-L0305", "000-L0306", "000-L0307", "000-L1230", "000-L1231",
+    "001-L0191", "001-L1546", "003-L0288",
+)  # fmt: skip
 
 
 @pytest.mark.proves("000-L0090", "000-L0147", "000-L0156", "000-L0260", "000-L0269", "000-L0311", "000-L1455")
@@ -389,10 +396,6 @@ async def test_without_a_token_nothing_is_taken(tmp_path: Path, method: str) -> 
         assert hall.league.digest() == before
 
 
-@pytest.mark.proves(
-    "000-L1188", "000-L1202", "000-L1221", "001-L1481", "001-L1483", "001-L1940", "002-L0129", "003-L0201",
-    "003-L0204", "004-L0476", "004-L0477", "004-L0478", "004-L0480", "004-L0562", "000-L1190", "001-L1484",
-)  # fmt: skip
 @pytest.mark.settles("000-L1201", "004-L0494", "003-L0215")
 @pytest.mark.parametrize("method", NUMBERS)
 @in_virtual_time
@@ -417,6 +420,13 @@ async def test_a_wrong_token_is_refused_with_a_league_error_that_shows_only_its_
         assert error["context"]["expected_format"] == "tok-{agent_id}-{hash}"
         assert wrong not in json.dumps(answer)
         assert hall.league.digest() == before
+
+
+proves(
+    test_a_wrong_token_is_refused_with_a_league_error_that_shows_only_its_beginning,
+    "000-L1188", "000-L1202", "000-L1221", "001-L1481", "001-L1483", "001-L1940", "002-L0129", "003-L0201",
+    "003-L0204", "004-L0476", "004-L0477", "004-L0478", "004-L0480", "004-L0562", "000-L1190", "001-L1484",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("method", NUMBERS)
@@ -645,11 +655,6 @@ async def test_a_referee_may_give_an_attempt_up_and_the_match_is_assigned_again(
 # Queries
 
 
-@pytest.mark.proves(
-    "000-L1029", "000-L1031", "000-L1094", "000-L1107", "000-L1109", "000-L1166b", "000-L1177", "000-L1493",
-    "001-L1676", "001-L1678", "002-L0128", "002-L0149", "004-L0411", "004-L0412", "004-L0413", "004-L0441",
-    "004-L0442", "004-L0454", "004-L0564", "004-L0565",
-)  # fmt: skip
 @pytest.mark.settles("000-L1400")
 @pytest.mark.parametrize("query_type", QUERIES)
 @in_virtual_time
@@ -693,6 +698,14 @@ async def test_players_and_referees_are_answered_what_they_ask(tmp_path: Path, q
             assert "error" not in result
             assert expected[query_type](result["data"]), result["data"]
             assert ("standings" in result, "current_round" in result) == (query_type == "GET_STANDINGS",) * 2
+
+
+proves(
+    test_players_and_referees_are_answered_what_they_ask,
+    "000-L1029", "000-L1031", "000-L1094", "000-L1107", "000-L1109", "000-L1166b", "000-L1177", "000-L1493",
+    "001-L1676", "001-L1678", "002-L0128", "002-L0149", "004-L0411", "004-L0412", "004-L0413", "004-L0441",
+    "004-L0442", "004-L0454", "004-L0564", "004-L0565",
+)  # fmt: skip
 
 
 @pytest.mark.proves("000-L1170b", "000-L1177")

@@ -33,6 +33,7 @@ from leaguekit.match.signals import (
     Withdrawn,
 )
 from leaguekit.protocol.messages import MoveInfo
+from tests.marks import proves
 
 PLAYERS = {"A": "P01", "B": "P02"}
 # Binary fractions, so that sums of times are exact.
@@ -240,10 +241,6 @@ def check_faults(verdict: Any, a: str | None, b: str | None) -> None:
     assert verdict.reason.endswith(" - no winner" if winner is None else f" - {PLAYERS[winner]} wins by default")
 
 
-@pytest.mark.proves(
-    *("000-L0616", "000-L0623", "000-L0624", "000-L0711", "000-L0943", "001-L1036", "001-L1956", "001-L1958"),
-    *("002-L0213", "002-L0323", "003-L0171", "003-L0265", "003-L0302", "004-L0261"),
-)
 @pytest.mark.parametrize("b", JOINING)
 @pytest.mark.parametrize("a", JOINING)
 def test_the_ruling_table_of_invitations(a, b):
@@ -265,10 +262,13 @@ def test_the_ruling_table_of_invitations(a, b):
         assert match.arrived == tuple(side for side, fault in (("A", fault_a), ("B", fault_b)) if fault is None)
 
 
-@pytest.mark.proves(
-    *("000-L0711", "000-L0857", "000-L0878", "000-L1436", "001-L1194", "001-L1196", "001-L1957", "001-L1958"),
-    *("002-L0324", "003-L0265", "003-L0302", "004-L0261"),
-)
+proves(
+    test_the_ruling_table_of_invitations,
+    *("000-L0616", "000-L0623", "000-L0624", "000-L0711", "000-L0943", "001-L1036", "001-L1956", "001-L1958"),
+    *("002-L0213", "002-L0323", "003-L0171", "003-L0265", "003-L0302", "004-L0261"),
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("b", MOVING)
 @pytest.mark.parametrize("a", MOVING)
 def test_the_ruling_table_of_choices(a, b):
@@ -287,10 +287,13 @@ def test_the_ruling_table_of_choices(a, b):
         assert stages == ["WAITING_FOR_PLAYERS", "COLLECTING_CHOICES", "FINISHED"]
 
 
-@pytest.mark.proves(
-    *("001-L1031", "001-L1187", "001-L1189", "001-L1190", "001-L1923", "001-L1924", "001-L1925", "001-L1926"),
-    *("000-L0741", "003-L0009", "003-L0032a", "003-L0161b", "004-L0166", "004-L0213"),
-)
+proves(
+    test_the_ruling_table_of_choices,
+    *("000-L0711", "000-L0857", "000-L0878", "000-L1436", "001-L1194", "001-L1196", "001-L1957", "001-L1958"),
+    *("002-L0324", "003-L0265", "003-L0302", "004-L0261"),
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("choices", "status", "winner", "score"),
     [
@@ -327,6 +330,13 @@ def test_a_match_is_played_through_its_four_stages_to_its_verdict(choices, statu
     assert "P0" in verdict.reason
     assert "{" not in verdict.reason
     assert match.view(None)["number"] == 8
+
+
+proves(
+    test_a_match_is_played_through_its_four_stages_to_its_verdict,
+    *("001-L1031", "001-L1187", "001-L1189", "001-L1190", "001-L1923", "001-L1924", "001-L1925", "001-L1926"),
+    *("000-L0741", "003-L0009", "003-L0032a", "003-L0161b", "004-L0166", "004-L0213"),
+)  # fmt: skip
 
 
 @pytest.mark.proves("000-L0568", "003-L0029", "003-L0161a")

@@ -18,6 +18,7 @@ from leaguekit.protocol import tokens
 from leaguekit.protocol.decoding import encode, violations
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.transport.base import Peer
+from tests.marks import proves
 from tests.player.player_setup import (
     ACCEPTED,
     CALLS,
@@ -42,9 +43,6 @@ from tests.player.player_setup import (
 # Messages of the manager.
 
 
-@pytest.mark.proves(
-    "001-L0493", "001-L0494", "001-L0495", "001-L0439", "001-L0440", "001-L0441", "001-L1931",
-)  # fmt: skip
 def test_an_announcement_is_acknowledged_and_its_round_remembered(setup: PlayerSetup) -> None:
     async def script(setup: PlayerSetup) -> None:
         ack = await setup.call(announcement(2))
@@ -54,6 +52,12 @@ def test_an_announcement_is_acknowledged_and_its_round_remembered(setup: PlayerS
         assert (found["state"], found["round"]) == ("WAITING_FOR_ROUND", 2)
 
     run_script(script, setup)
+
+
+proves(
+    test_an_announcement_is_acknowledged_and_its_round_remembered,
+    "001-L0493", "001-L0494", "001-L0495", "001-L0439", "001-L0440", "001-L0441", "001-L1931",
+)  # fmt: skip
 
 
 @pytest.mark.proves("001-L0603", "001-L0604", "001-L0605", "001-L0640", "001-L0641")
@@ -125,11 +129,6 @@ def test_the_final_statistics_are_saved_where_the_own_row_is_missing(setup: Play
 # Messages of referees.
 
 
-@pytest.mark.proves(
-    "000-L0577", "000-L0615", "000-L1464", "000-L1465", "000-L1517", "001-L0960", "001-L0962", "001-L0964",
-    "001-L0965", "001-L0966", "001-L0967", "001-L1025", "001-L1932", "002-L0147", "002-L0212", "003-L0039",
-    "004-L0164", "004-L0165", "004-L0168", "004-L0556", "004-L0578",
-)  # fmt: skip
 def test_an_invitation_is_accepted_and_the_match_remembered(setup: PlayerSetup) -> None:
     async def script(setup: PlayerSetup) -> None:
         await asyncio.sleep(3)
@@ -141,6 +140,14 @@ def test_an_invitation_is_accepted_and_the_match_remembered(setup: PlayerSetup) 
         assert setup.agent.state == "IN_MATCH"
 
     run_script(script, setup)
+
+
+proves(
+    test_an_invitation_is_accepted_and_the_match_remembered,
+    "000-L0577", "000-L0615", "000-L1464", "000-L1465", "000-L1517", "001-L0960", "001-L0962", "001-L0964",
+    "001-L0965", "001-L0966", "001-L0967", "001-L1025", "001-L1932", "002-L0147", "002-L0212", "003-L0039",
+    "004-L0164", "004-L0165", "004-L0168", "004-L0556", "004-L0578",
+)  # fmt: skip
 
 
 @pytest.mark.proves("000-L1463", "001-L0906")
@@ -222,11 +229,6 @@ def test_a_strategy_has_its_own_record_where_the_call_does_not_say_it(tmp_path: 
     assert (record.wins, record.losses, record.draws, record.points) == (1, 0, 1, 4)
 
 
-@pytest.mark.proves(
-    "000-L0812", "000-L1473", "000-L1474", "000-L1475", "000-L1518", "001-L1119", "001-L1121", "001-L1123",
-    "001-L1124", "001-L1125", "001-L1182", "001-L1183", "001-L1932", "001-L1933", "002-L0148", "002-L0218",
-    "002-L0258", "003-L0040", "004-L0186", "004-L0211", "004-L0212", "004-L0558", "004-L0576",
-)  # fmt: skip
 def test_a_call_is_answered_with_the_strategys_choice(tmp_path: Path) -> None:
     async def choose(ctx: Context) -> str:
         await asyncio.sleep(20)
@@ -245,6 +247,14 @@ def test_a_call_is_answered_with_the_strategys_choice(tmp_path: Path) -> None:
         assert setup.agent.state == "WAITING_FOR_RESULT"
 
     run_script(script, PlayerSetup(tmp_path, choose))
+
+
+proves(
+    test_a_call_is_answered_with_the_strategys_choice,
+    "000-L0812", "000-L1473", "000-L1474", "000-L1475", "000-L1518", "001-L1119", "001-L1121", "001-L1123",
+    "001-L1124", "001-L1125", "001-L1182", "001-L1183", "001-L1932", "001-L1933", "002-L0148", "002-L0218",
+    "002-L0258", "003-L0040", "004-L0186", "004-L0211", "004-L0212", "004-L0558", "004-L0576",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("method", ["parity_choose", "choose_parity", "CHOOSE_PARITY_CALL", "choose_parity_call"])
@@ -279,10 +289,6 @@ def test_any_other_game_is_played_by_the_generic_messages(tmp_path: Path) -> Non
     assert seen[0].random is seen[1].random
 
 
-@pytest.mark.proves(
-    "001-L1272", "001-L1273", "001-L1274", "001-L1309", "001-L1310", "001-L1311", "001-L1312", "001-L1931",
-    "003-L0041",
-)  # fmt: skip
 def test_the_end_of_a_match_is_acknowledged_and_written_to_the_history(setup: PlayerSetup) -> None:
     async def script(setup: PlayerSetup) -> None:
         await setup.call(announcement())
@@ -314,6 +320,13 @@ def test_the_end_of_a_match_is_acknowledged_and_written_to_the_history(setup: Pl
         "round_id": 1,
         "role": "PLAYER_A",
     }
+
+
+proves(
+    test_the_end_of_a_match_is_acknowledged_and_written_to_the_history,
+    "001-L1272", "001-L1273", "001-L1274", "001-L1309", "001-L1310", "001-L1311", "001-L1312", "001-L1931",
+    "003-L0041",
+)  # fmt: skip
 
 
 @pytest.mark.proves("003-L0293a", "003-L0293c")
@@ -490,9 +503,6 @@ def test_what_makes_no_sense_is_answered_with_an_error(setup: PlayerSetup, body:
 
 
 @pytest.mark.parametrize("build", CALLS)
-@pytest.mark.proves(
-    "001-L0470", "001-L0634", "001-L0731", "001-L0883", "001-L0997", "001-L1303", "000-L1430",
-)  # fmt: skip
 def test_a_message_that_lacks_a_field_is_refused_with_what_is_missing(setup: PlayerSetup, build: Any) -> None:
     async def script(setup: PlayerSetup) -> None:
         message = build()
@@ -504,6 +514,12 @@ def test_a_message_that_lacks_a_field_is_refused_with_what_is_missing(setup: Pla
         assert "conversation_id: missing" in refusal["data"]["context"]["detail"]
 
     run_script(script, setup)
+
+
+proves(
+    test_a_message_that_lacks_a_field_is_refused_with_what_is_missing,
+    "001-L0470", "001-L0634", "001-L0731", "001-L0883", "001-L0997", "001-L1303", "000-L1430",
+)  # fmt: skip
 
 
 def test_a_notification_is_heeded_and_not_answered(setup: PlayerSetup) -> None:

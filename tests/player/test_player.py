@@ -33,6 +33,7 @@ from leaguekit.protocol.rpc import request
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.server.server import CannotListen, Server, listen
+from tests.marks import proves
 from tests.player.player_setup import (
     DERIVED,
     LEAGUE,
@@ -205,9 +206,6 @@ async def asked(manager: ScriptedManager) -> str:
     return manager.registrations[0].player_meta.contact_endpoint
 
 
-@pytest.mark.proves(
-    "000-L1454", "003-L0194", "001-L0890", "002-L0183", "003-L0037",
-)  # fmt: skip
 def test_the_program_plays_over_real_sockets_saves_and_exits_with_0(tmp_path: Path) -> None:
     async def main() -> tuple[list[m.Message], int, str]:
         manager = ScriptedManager(DERIVED)
@@ -245,6 +243,12 @@ def test_the_program_plays_over_real_sockets_saves_and_exits_with_0(tmp_path: Pa
     assert [line["message_type"] for line in logged] == ["GAME_OVER", "LEAGUE_COMPLETED"]
     assert "Agent Alpha is P01 in league_2025_even_odd" in printed
     assert "R1M1: WIN. P01 chose even, and 8 is even" in printed
+
+
+proves(
+    test_the_program_plays_over_real_sockets_saves_and_exits_with_0,
+    "000-L1454", "003-L0194", "001-L0890", "002-L0183", "003-L0037",
+)  # fmt: skip
 
 
 def test_the_program_ends_cleanly_on_ctrl_c(tmp_path: Path) -> None:

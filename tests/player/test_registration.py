@@ -22,6 +22,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import request
 from leaguekit.sim.loop import run
 from leaguekit.transport.base import Peer
+from tests.marks import proves
 from tests.player.player_setup import (
     DERIVED,
     LEAGUE,
@@ -39,11 +40,6 @@ from tests.player.player_setup import (
 # Registration.
 
 
-@pytest.mark.proves(
-    "000-L0208", "000-L0209", "000-L0257", "000-L1452", "000-L1453", "000-L1510", "001-L0240", "001-L0241",
-    "001-L0242", "001-L1937", "002-L0146", "002-L0182", "003-L0037", "003-L0038", "004-L0059",
-    "004-L0060", "004-L0550",
-)  # fmt: skip
 def test_a_player_introduces_itself_to_the_manager_with_every_field_and_without_a_token(setup: PlayerSetup) -> None:
     async def script(setup: PlayerSetup) -> None:
         (came,) = setup.manager.registrations
@@ -61,6 +57,14 @@ def test_a_player_introduces_itself_to_the_manager_with_every_field_and_without_
         assert b'"method":"register_player"' in setup.manager.bodies[-1]
 
     run_script(script, setup)
+
+
+proves(
+    test_a_player_introduces_itself_to_the_manager_with_every_field_and_without_a_token,
+    "000-L0208", "000-L0209", "000-L0257", "000-L1452", "000-L1453", "000-L1510", "001-L0240", "001-L0241",
+    "001-L0242", "001-L1937", "002-L0146", "002-L0182", "003-L0037", "003-L0038", "004-L0059", "004-L0060",
+    "004-L0550",
+)  # fmt: skip
 
 
 @pytest.mark.proves("001-L1929", "001-L1930", "000-L0312", "000-L0314", "003-L0190", "003-L0191")

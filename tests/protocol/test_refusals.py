@@ -18,6 +18,7 @@ from leaguekit.protocol.errors import CATALOGUE, ProtocolError, rpc_number
 from leaguekit.protocol.methods import read_call
 from leaguekit.protocol.refusals import manager_refusal, player_refusal, referee_refusal
 from leaguekit.protocol.rpc import NULL, Call, InvalidCall, RpcError
+from tests.marks import proves
 from tests.samples import NOW, samples_of
 
 SENDER = "referee:REF01"
@@ -56,9 +57,6 @@ def whole(error: RpcError) -> m.Message:
     return decode(text)
 
 
-@pytest.mark.proves(
-    "001-L1482", "001-L1518", "000-L1236", "000-L1238", "000-L1527", "001-L0054", "000-L1239", "000-L1237"
-)
 @pytest.mark.parametrize("code", CATALOGUE)
 def test_the_managers_data_is_a_whole_league_error(code):
     error = by_manager(ProtocolError(code, "What went wrong.", context={"why": 1}), call_of(KNOWN))
@@ -78,6 +76,12 @@ def test_the_managers_data_is_a_whole_league_error(code):
         consequence="This message does not count.",
         context={"detail": "What went wrong.", "action": "MATCH_RESULT_REPORT", "why": 1},
     )
+
+
+proves(
+    test_the_managers_data_is_a_whole_league_error,
+    "001-L1482", "001-L1518", "000-L1236", "000-L1238", "000-L1527", "001-L0054", "000-L1239", "000-L1237",
+)  # fmt: skip
 
 
 @pytest.mark.proves("000-L1528", "001-L0054")

@@ -17,6 +17,7 @@ from leaguekit.protocol.decoding import MAX_DEPTH, _depth, check_depth, decode, 
 from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.messages import message_type
 from leaguekit.protocol.rpc import MAX_BYTES, MAX_IN_BATCH, MAX_TRUSTED_BYTES, Call, InvalidCall, RpcError
+from tests.marks import proves
 from tests.samples import SAMPLES
 
 ODD_IDS = (
@@ -120,20 +121,6 @@ def test_a_success_has_jsonrpc_result_and_the_id_of_its_request():
     assert answered(request_text(b"7")) == {"jsonrpc": "2.0", "result": {"method": "echo"}, "id": 7}
 
 
-@pytest.mark.proves(
-    "001-L0050",
-    "001-L0051",
-    "001-L0052",
-    "001-L0053",
-    "001-L0054",
-    "001-L0056",
-    "001-L1859",
-    "002-L0095",
-    "002-L0096",
-    "002-L0097",
-    "002-L0098",
-    "002-L0100",
-)
 def test_a_failure_has_jsonrpc_an_error_object_and_the_id_of_its_request():
     came = answered(request_text(b'"r-1"', method=b'"refuse"'))
     assert came == {
@@ -145,6 +132,13 @@ def test_a_failure_has_jsonrpc_an_error_object_and_the_id_of_its_request():
         },
         "id": "r-1",
     }
+
+
+proves(
+    test_a_failure_has_jsonrpc_an_error_object_and_the_id_of_its_request,
+    "001-L0050", "001-L0051", "001-L0052", "001-L0053", "001-L0054", "001-L0056", "001-L1859", "002-L0095",
+    "002-L0096", "002-L0097", "002-L0098", "002-L0100",
+)  # fmt: skip
 
 
 @pytest.mark.proves("001-L0009", "001-L0030", "001-L1856", "002-L0057", "002-L0065", "001-L1964")

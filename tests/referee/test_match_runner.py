@@ -47,54 +47,11 @@ from tests.agents.scene import (
     refusing,
     silent,
 )
+from tests.marks import proves
 
 # The course of a match
 
 
-@pytest.mark.proves(
-    "000-L0521",
-    "000-L0568",
-    "000-L0630",
-    "000-L0802",
-    "000-L0803",
-    "000-L0886",
-    "000-L0942",
-    "001-L0903",
-    "001-L0904",
-    "001-L0905",
-    "001-L1030",
-    "001-L1031",
-    "001-L1044",
-    "001-L1045",
-    "001-L1046",
-    "001-L1202",
-    "001-L1203",
-    "001-L1204",
-    "001-L1316",
-    "001-L1324",
-    "001-L1325",
-    "001-L1326",
-    "002-L0209",
-    "002-L0213",
-    "002-L0215",
-    "002-L0221",
-    "002-L0224",
-    "003-L0029",
-    "003-L0030",
-    "003-L0032b",
-    "003-L0161a",
-    "003-L0161c",
-    "004-L0143",
-    "004-L0144",
-    "004-L0166",
-    "004-L0184",
-    "004-L0185",
-    "004-L0213",
-    "004-L0232",
-    "004-L0233",
-    "004-L0264",
-    "004-L0265",
-)
 @in_virtual_time
 async def test_both_are_invited_both_are_called_when_both_have_come_both_hear_the_end_and_then_the_manager(
     scene: Scene,
@@ -115,17 +72,18 @@ async def test_both_are_invited_both_are_called_when_both_have_come_both_hear_th
     ]
 
 
+proves(
+    test_both_are_invited_both_are_called_when_both_have_come_both_hear_the_end_and_then_the_manager,
+    "000-L0521", "000-L0568", "000-L0630", "000-L0802", "000-L0803", "000-L0886", "000-L0942", "001-L0903",
+    "001-L0904", "001-L0905", "001-L1030", "001-L1031", "001-L1044", "001-L1045", "001-L1046", "001-L1202",
+    "001-L1203", "001-L1204", "001-L1316", "001-L1324", "001-L1325", "001-L1326", "002-L0209", "002-L0213",
+    "002-L0215", "002-L0221", "002-L0224", "003-L0029", "003-L0030", "003-L0032b", "003-L0161a", "003-L0161c",
+    "004-L0143", "004-L0144", "004-L0166", "004-L0184", "004-L0185", "004-L0213", "004-L0232", "004-L0233",
+    "004-L0264", "004-L0265",
+)  # fmt: skip
+
+
 @pytest.mark.settles("000-L1377b", "001-L1939", "003-L0130b")
-@pytest.mark.proves(
-    "000-L0557",
-    "000-L0570",
-    "000-L1378",
-    "000-L1379",
-    "000-L1439",
-    "001-L1057b",
-    "001-L1215b",
-    "004-L0572",
-)
 @in_virtual_time
 async def test_all_messages_of_a_match_carry_its_ids_its_conversation_and_the_token_made_for_their_receiver(
     scene: Scene,
@@ -148,6 +106,12 @@ async def test_all_messages_of_a_match_carry_its_ids_its_conversation_and_the_to
     assert kinds == {"GAME_INVITATION", "CHOOSE_PARITY_CALL", "GAME_ERROR", "GAME_OVER"}
     assert scene.manager.reports[0]["auth_token"] == REFEREE_TOKEN
     assert scene.manager.reports[0]["conversation_id"] == "conv-r1m1-001"
+
+
+proves(
+    test_all_messages_of_a_match_carry_its_ids_its_conversation_and_the_token_made_for_their_receiver,
+    "000-L0557", "000-L0570", "000-L1378", "000-L1379", "000-L1439", "001-L1057b", "001-L1215b", "004-L0572",
+)  # fmt: skip
 
 
 @pytest.mark.proves("000-L0569", "000-L1516")
@@ -182,23 +146,6 @@ async def test_a_call_says_until_when_and_tells_what_helps_to_decide(scene: Scen
     }
 
 
-@pytest.mark.proves(
-    "000-L0712",
-    "000-L0719",
-    "000-L0737",
-    "000-L0738",
-    "000-L0739",
-    "000-L0740",
-    "000-L0741",
-    "000-L1519",
-    "001-L1186",
-    "001-L1188",
-    "001-L1189",
-    "002-L0222",
-    "002-L0268",
-    "003-L0032a",
-    "004-L0259",
-)
 @in_virtual_time
 async def test_both_hear_the_same_end_with_choices_number_winner_and_reason(scene: Scene) -> None:
     scene.player("P01", PARITY), scene.player("P02", OTHER)
@@ -214,6 +161,13 @@ async def test_both_hear_the_same_end_with_choices_number_winner_and_reason(scen
     assert (result["drawn_number"], result["number_parity"]) == (NUMBER, PARITY)
     assert result["reason"] == first.params["reason"]
     assert result["reason"] == f"P01 chose {PARITY} and the number was {NUMBER}, which is {PARITY}"
+
+
+proves(
+    test_both_hear_the_same_end_with_choices_number_winner_and_reason,
+    "000-L0712", "000-L0719", "000-L0737", "000-L0738", "000-L0739", "000-L0740", "000-L0741", "000-L1519",
+    "001-L1186", "001-L1188", "001-L1189", "002-L0222", "002-L0268", "003-L0032a", "004-L0259",
+)  # fmt: skip
 
 
 @in_virtual_time
@@ -340,59 +294,6 @@ async def test_an_illegal_move_is_refused_and_asked_for_again(scene: Scene) -> N
 # Time limits and retries
 
 
-@pytest.mark.proves(
-    "000-L0524",
-    "000-L0571",
-    "000-L0580",
-    "000-L0624",
-    "000-L1313",
-    "000-L1321",
-    "000-L1330",
-    "000-L1331",
-    "000-L1353",
-    "000-L1434",
-    "000-L1435",
-    "000-L1436",
-    "000-L1529",
-    "000-L1535",
-    "000-L1573",
-    "000-L1581",
-    "000-L1582",
-    "001-L0078",
-    "001-L1032",
-    "001-L1035",
-    "001-L1036",
-    "001-L1037",
-    "001-L1038",
-    "001-L1562",
-    "001-L1563",
-    "001-L1564",
-    "001-L1652",
-    "001-L1665",
-    "001-L1666",
-    "001-L1667",
-    "001-L1668",
-    "001-L1849",
-    "001-L1956",
-    "002-L0210",
-    "002-L0231",
-    "002-L0323",
-    "002-L0330",
-    "003-L0171",
-    "003-L0179",
-    "003-L0224",
-    "003-L0261",
-    "003-L0262",
-    "003-L0265",
-    "003-L0300",
-    "003-L0301",
-    "003-L0302",
-    "004-L0507",
-    "004-L0508",
-    "004-L0511",
-    "004-L0529b",
-    "000-L1245",
-)
 @in_virtual_time
 async def test_a_player_that_never_joins_is_invited_four_times_and_loses(scene: Scene) -> None:
     scene.player("P01", game_invitation=silent)
@@ -423,29 +324,18 @@ async def test_a_player_that_never_joins_is_invited_four_times_and_loses(scene: 
     assert scene.errors("P02") == []
 
 
-@pytest.mark.proves(
-    "000-L0711",
-    "000-L0716",
-    "000-L0752",
-    "000-L0806",
-    "000-L0815",
-    "000-L0878",
-    "000-L1355",
-    "000-L1574",
-    "001-L0079",
-    "001-L1193",
-    "001-L1194",
-    "001-L1195",
-    "001-L1196",
-    "001-L1850",
-    "001-L1957",
-    "002-L0216",
-    "002-L0245",
-    "002-L0324",
-    "003-L0180",
-    "004-L0261",
-    "000-L0943",
-)
+proves(
+    test_a_player_that_never_joins_is_invited_four_times_and_loses,
+    "000-L0524", "000-L0571", "000-L0580", "000-L0624", "000-L1313", "000-L1321", "000-L1330", "000-L1331",
+    "000-L1353", "000-L1434", "000-L1435", "000-L1436", "000-L1529", "000-L1535", "000-L1573", "000-L1581",
+    "000-L1582", "001-L0078", "001-L1032", "001-L1035", "001-L1036", "001-L1037", "001-L1038", "001-L1562",
+    "001-L1563", "001-L1564", "001-L1652", "001-L1665", "001-L1666", "001-L1667", "001-L1668", "001-L1849",
+    "001-L1956", "002-L0210", "002-L0231", "002-L0323", "002-L0330", "003-L0171", "003-L0179", "003-L0224",
+    "003-L0261", "003-L0262", "003-L0265", "003-L0300", "003-L0301", "003-L0302", "004-L0507", "004-L0508",
+    "004-L0511", "004-L0529b", "000-L1245",
+)  # fmt: skip
+
+
 @in_virtual_time
 async def test_a_player_that_never_chooses_is_called_four_times_and_loses(scene: Scene) -> None:
     scene.player("P01", "odd")
@@ -463,6 +353,14 @@ async def test_a_player_that_never_chooses_is_called_four_times_and_loses(scene:
     assert details["choices"] == {"P01": "odd", "P02": None}
     result = scene.to("P01", "GAME_OVER")[0].params["game_result"]
     assert (result["drawn_number"], result["number_parity"]) == (None, None)
+
+
+proves(
+    test_a_player_that_never_chooses_is_called_four_times_and_loses,
+    "000-L0711", "000-L0716", "000-L0752", "000-L0806", "000-L0815", "000-L0878", "000-L1355", "000-L1574",
+    "001-L0079", "001-L1193", "001-L1194", "001-L1195", "001-L1196", "001-L1850", "001-L1957", "002-L0216",
+    "002-L0245", "002-L0324", "003-L0180", "004-L0261", "000-L0943",
+)  # fmt: skip
 
 
 @pytest.mark.proves("001-L1565")
@@ -592,22 +490,6 @@ async def test_a_player_that_declines_gives_the_match_away(scene: Scene) -> None
 
 
 @pytest.mark.settles("000-L1325", "000-L1584")
-@pytest.mark.proves(
-    "000-L0855",
-    "000-L0856",
-    "000-L0865",
-    "000-L0866b",
-    "000-L0877",
-    "000-L1284",
-    "000-L1285",
-    "000-L1314",
-    "000-L1332",
-    "000-L1333",
-    "000-L1485",
-    "000-L1528",
-    "000-L1532",
-    "003-L0253",
-)
 @in_virtual_time
 async def test_a_wrong_choice_is_told_at_once_and_asked_for_again_until_the_same_deadline(scene: Scene) -> None:
     scene.player("P01", PARITY, choose_parity_call=[after(10, changed(parity_choice="Even")), after(5)])
@@ -631,6 +513,13 @@ async def test_a_wrong_choice_is_told_at_once_and_asked_for_again_until_the_same
     assert error["action_required"] == "CHOOSE_PARITY_RESPONSE"
     assert "Technical loss" in error["consequence"]
     assert (report["result"]["winner"], report["result"]["details"]["ruling"]) == ("P01", "WIN")
+
+
+proves(
+    test_a_wrong_choice_is_told_at_once_and_asked_for_again_until_the_same_deadline,
+    "000-L0855", "000-L0856", "000-L0865", "000-L0866b", "000-L0877", "000-L1284", "000-L1285", "000-L1314",
+    "000-L1332", "000-L1333", "000-L1485", "000-L1528", "000-L1532", "003-L0253",
+)  # fmt: skip
 
 
 @pytest.mark.proves("000-L0857", "000-L1387", "000-L1388", "000-L1421")
@@ -674,21 +563,6 @@ _WRONG_JOINS: dict[str, tuple[Reply, str]] = {
 
 
 @pytest.mark.settles("000-L1326")
-@pytest.mark.proves(
-    "000-L0608b",
-    "000-L0612",
-    "000-L0621",
-    "000-L1316",
-    "000-L1440",
-    "000-L1533",
-    "000-L1534",
-    "000-L1430",
-    "000-L1431",
-    "003-L0110",
-    "003-L0252",
-    "003-L0257",
-    "003-L0130c",
-)
 @pytest.mark.parametrize("name", _WRONG_JOINS)
 @in_virtual_time
 async def test_a_wrong_acknowledgement_is_told_and_asked_for_again(scene: Scene, name: str) -> None:
@@ -699,6 +573,13 @@ async def test_a_wrong_acknowledgement_is_told_and_asked_for_again(scene: Scene,
     assert [error["error_code"] for error in scene.errors("P01")] == [code]
     assert [error["action_required"] for error in scene.errors("P01")] == ["GAME_JOIN_ACK"]
     assert report["result"]["details"]["status"] == "DRAW"
+
+
+proves(
+    test_a_wrong_acknowledgement_is_told_and_asked_for_again,
+    "000-L0608b", "000-L0612", "000-L0621", "000-L1316", "000-L1440", "000-L1533", "000-L1534", "000-L1430",
+    "000-L1431", "003-L0110", "003-L0252", "003-L0257", "003-L0130c",
+)  # fmt: skip
 
 
 @in_virtual_time
@@ -941,14 +822,6 @@ async def test_a_referee_that_cannot_check_a_token_takes_no_posts(scene: Scene) 
     assert (await player.post("game_join_ack", _message(scene, "P01")))["code"] == 4001
 
 
-@pytest.mark.proves(
-    "001-L1001",
-    "001-L1010",
-    "001-L1012",
-    "001-L1013",
-    "001-L1014",
-    "001-L1015",
-)
 @in_virtual_time
 async def test_joining_after_the_limit_is_answered_with_the_time_out(scene: Scene) -> None:
     player = scene.player("P01", game_invitation=silent)
@@ -962,6 +835,12 @@ async def test_joining_after_the_limit_is_answered_with_the_time_out(scene: Scen
     assert (data["retry_count"], data["max_retries"]) == (3, 3)
     # A message that was never asked for gets another error.
     assert (await player.post("choose_parity_response", _choice(scene, "P01")))["code"] == 4005
+
+
+proves(
+    test_joining_after_the_limit_is_answered_with_the_time_out,
+    "001-L1001", "001-L1010", "001-L1012", "001-L1013", "001-L1014", "001-L1015",
+)  # fmt: skip
 
 
 @pytest.mark.proves("001-L1158", "001-L1167", "001-L1169", "001-L1170", "001-L1171", "001-L1172")

@@ -37,6 +37,7 @@ from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Caller, Handler, Peer
 from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.memory import ExchangeTimes, MemoryCaller, MemoryNetwork
+from tests.marks import proves
 from tests.programs import Program
 from tests.zoo.bad_players import (
     BROADCAST,
@@ -306,56 +307,6 @@ def test_there_are_more_than_twenty_kinds_and_each_has_its_ruling_in_every_game(
         assert sorted(game for row in ZOO if row.name == name for game in row.games) == sorted(GAMES)
 
 
-@pytest.mark.proves(
-    "000-L0616",
-    "000-L0623",
-    "000-L0624",
-    "000-L0711",
-    "000-L0716",
-    "000-L0856",
-    "000-L0857",
-    "000-L0866b",
-    "000-L0877",
-    "000-L0878",
-    "000-L0943",
-    "000-L1313",
-    "000-L1314",
-    "000-L1315",
-    "000-L1316",
-    "000-L1331",
-    "000-L1388",
-    "000-L1414",
-    "000-L1430",
-    "000-L1435",
-    "000-L1436",
-    "000-L1440",
-    "000-L1485",
-    "000-L1529",
-    "000-L1532",
-    "000-L1533",
-    "000-L1534",
-    "000-L1581",
-    "000-L1583",
-    "001-L1036",
-    "001-L1037",
-    "001-L1038",
-    "001-L1194",
-    "001-L1195",
-    "001-L1564",
-    "001-L1652",
-    "001-L1666",
-    "001-L1667",
-    "001-L1668",
-    "001-L1956",
-    "001-L1957",
-    "001-L1958",
-    "002-L0323",
-    "002-L0324",
-    "003-L0265",
-    "003-L0300",
-    "003-L0302",
-    "004-L0261",
-)
 @pytest.mark.parametrize(("row", "game"), [in_game(row, game) for row in ZOO for game in row.games])
 def test_the_league_ends_as_the_table_says_and_nobody_else_is_delayed(row: Row, game: str, folder: Path) -> None:
     league, usual = play([None, row.kind, None, None], game, folder), without_bad_players(game)
@@ -387,31 +338,18 @@ def test_the_league_ends_as_the_table_says_and_nobody_else_is_delayed(row: Row, 
             assert league.waited(match) == max(waited, usual.waited(match)) <= ANNOUNCEMENT_SECONDS
 
 
+proves(
+    test_the_league_ends_as_the_table_says_and_nobody_else_is_delayed,
+    "000-L0616", "000-L0623", "000-L0624", "000-L0711", "000-L0716", "000-L0856", "000-L0857", "000-L0866b",
+    "000-L0877", "000-L0878", "000-L0943", "000-L1313", "000-L1314", "000-L1315", "000-L1316", "000-L1331",
+    "000-L1388", "000-L1414", "000-L1430", "000-L1435", "000-L1436", "000-L1440", "000-L1485", "000-L1529",
+    "000-L1532", "000-L1533", "000-L1534", "000-L1581", "000-L1583", "001-L1036", "001-L1037", "001-L1038",
+    "001-L1194", "001-L1195", "001-L1564", "001-L1652", "001-L1666", "001-L1667", "001-L1668", "001-L1956",
+    "001-L1957", "001-L1958", "002-L0323", "002-L0324", "003-L0265", "003-L0300", "003-L0302", "004-L0261",
+)  # fmt: skip
+
+
 @pytest.mark.settles("000-L1584", "000-L1326", "003-L0263")
-@pytest.mark.proves(
-    "000-L0571",
-    "000-L0580",
-    "000-L0806",
-    "000-L0815",
-    "000-L1321",
-    "000-L1322",
-    "000-L1573",
-    "000-L1574",
-    "000-L1582",
-    "001-L0078",
-    "001-L0079",
-    "001-L1032",
-    "001-L1035",
-    "001-L1193",
-    "002-L0210",
-    "002-L0216",
-    "002-L0330",
-    "003-L0179",
-    "003-L0180",
-    "003-L0261",
-    "003-L0262",
-    "004-L0529b",
-)
 @pytest.mark.parametrize(
     ("name", "asked_at", "over_at"),
     [
@@ -441,6 +379,14 @@ def test_a_bad_player_is_asked_again_when_it_is_decided_and_ruled_at_the_limit(
     assert [round(one.at - began, 3) for one in asked] == asked_at
     # A message to somebody that hangs takes a tenth of a second to be on its way.
     assert over_at <= league.lasted(match) <= over_at + 0.1
+
+
+proves(
+    test_a_bad_player_is_asked_again_when_it_is_decided_and_ruled_at_the_limit,
+    "000-L0571", "000-L0580", "000-L0806", "000-L0815", "000-L1321", "000-L1322", "000-L1573", "000-L1574",
+    "000-L1582", "001-L0078", "001-L0079", "001-L1032", "001-L1035", "001-L1193", "002-L0210", "002-L0216",
+    "002-L0330", "003-L0179", "003-L0180", "003-L0261", "003-L0262", "004-L0529b",
+)  # fmt: skip
 
 
 @pytest.mark.proves("002-L0332", "003-L0193", "003-L0198d")

@@ -74,7 +74,7 @@ def token_in(message: bytes) -> str:
 
 def token_of(request: RpcRequest) -> str:
     """The token in a request, or empty if there is none. In a batch, and in other forms, it is the first token."""
-    call = None if request.is_batch else request.parsed.calls[0]
+    call = None if request.is_batch else request.calls[0]
     token = ""
     if isinstance(call, Call):
         if call.message is None:

@@ -198,12 +198,12 @@ class RateLimiter:
         The requests of the operator are not counted.
         """
         if self._identify is identify_nobody:
-            cost = float(len(request.parsed.calls)) if request.is_batch else 1.0
+            cost = float(len(request.calls)) if request.is_batch else 1.0
             account: _Account | None = self._addresses, _address_key(peer)
             if self._over_limit:
                 account = self._identified_account(request.body, peer) or account
         else:
-            calls = request.parsed.calls
+            calls = request.calls
             cost = _cost(calls[0].method) if len(calls) == 1 else sum(_cost(call.method) for call in calls)
             account = self._account(token_of(request), peer)
         if account is None:
@@ -221,7 +221,7 @@ class RateLimiter:
 
     def _may_register(self, request: RpcRequest, peer: Peer) -> bool:
         """Whether a registration is accepted although its address is over its limit. If so, it is counted."""
-        host, address = _host_in(request.parsed.calls[0]), _address_key(peer)
+        host, address = _host_in(request.calls[0]), _address_key(peer)
         return (
             bool(host)
             and not self._registrations_per_endpoint.take((address, host))
@@ -253,7 +253,7 @@ async def refuse_too_many(request: RpcRequest, seconds: float, refuse: Refuse, m
         raise TooManyRequests(await answer(request, too_early, refuse, max_bytes) or b"", seconds)
     # All members get the same answer with their ids. To make each answer by itself would take as long as to serve it.
     made = (await answer(_ANY_CALL, too_early, refuse) or b"").removesuffix(b"null}")
-    ids = [call.id for call in request.parsed.calls if call.id is not None]
+    ids = [call.id for call in request.calls if call.id is not None]
     raise TooManyRequests(b"[%b]" % b",".join([b"%b%b}" % (made, one) for one in ids]), seconds)
 
 

@@ -24,7 +24,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from leaguekit.agents.calls import MAX_ANY_ANSWER_BYTES, ask, error_code_of, is_transient, next_id, registration_digest
 from leaguekit.agents.logs import log_fields
-from leaguekit.agents.retries import FIRST_SECONDS, LONGEST_SECONDS, Backoff
+from leaguekit.agents.retries import Backoff
 from leaguekit.agents.world import World
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol import messages as m
@@ -452,11 +452,6 @@ class Registrar:
 def agent_folder(data_root: Path, league_id: str, role: Role, name: str) -> Path:
     """The folder of an agent's files of a league."""
     return data_root / "agents" / safe_name(league_id) / f"{role}-{safe_name(name)}"
-
-
-def pause_after(failures: int) -> float:
-    """The seconds to wait after a number of failures. New code uses ``Backoff``."""
-    return min(LONGEST_SECONDS, FIRST_SECONDS * (1 << min(failures, 5)))
 
 
 def describe_league_error(error: m.LeagueError) -> str:

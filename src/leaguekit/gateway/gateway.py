@@ -33,8 +33,8 @@ from leaguekit.agents.registration import (
     UNNAMED_LEAGUE,
     WRITE_RETRY_SECONDS,
     fetch_league_id,
-    pause_after,
 )
+from leaguekit.agents.retries import Backoff
 from leaguekit.agents.world import World
 from leaguekit.gateway.relays import MAX_CALLS_PER_TOKEN, Relays, TooManyUnknownCalls, ping_id
 from leaguekit.gateway.seats import Seat
@@ -157,19 +157,20 @@ class Gateway:
     async def open(self, report: Callable[[str], None] = log.info) -> None:
         """Ask the manager which league this is, until it answers, and open the seats of the last run."""
         self._opened_at = asyncio.get_running_loop().time()
-        failures = 0
+        backoff, has_warned = Backoff(), False
         while True:
             try:
                 self.league_id = await fetch_league_id(self._world.caller, self.manager_url)
                 break
             except (CallFailed, CallerLate) as failure:
-                if not failures:
+                if not has_warned:
+                    has_warned = True
                     log.warning("The manager does not answer yet (%s). Trying until it does.", failure)
                     report(f"The manager does not answer yet ({failure}). Trying until it does.")
-                # After a time limit the pause is short: seats are to be called as soon as the manager is back.
-                seconds = pause_after(0 if isinstance(failure, TimedOut) else failures)
-            await asyncio.sleep(seconds)
-            failures += 1
+                if isinstance(failure, TimedOut):
+                    # The next pause is short, so that seats can be called as soon as the manager is back.
+                    backoff = Backoff()
+            await backoff.pause()
         await self._load_seats(report)
         for seat_id, saved in self._saved_seats.items():
             self.seats[seat_id] = self._seat(seat_id, saved)
@@ -435,17 +436,16 @@ class Gateway:
 
     async def _load_seats(self, report: Callable[[str], None]) -> None:
         """Read the file with the seats, until that works: the next seat would overwrite what was not read."""
-        failures = 0
+        backoff = Backoff()
         while True:
             try:
                 self._saved_seats = await self._world.blocking(self._read_seats)
                 break
             except StoreError as error:
-                if not failures:
+                if not backoff.failures:
                     log.warning("%s", error)
                     report(f"{error} Trying again until it works.")
-            await asyncio.sleep(pause_after(failures))
-            failures += 1
+            await backoff.pause()
 
     def _read_seats(self) -> dict[str, _SavedSeat]:
         content = self._world.files.read(self._file())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -159,13 +159,13 @@ class Manager:
         """Answer any body."""
         return await self.answer(RpcRequest(body), peer)
 
-    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
+    def answer(self, request: RpcRequest, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer any request."""
-        return await (self._answer_spec if self._open_profile is None else self._open_profile.answer)(request, peer)
+        return (self._answer_spec if self._open_profile is None else self._open_profile.answer)(request, peer)
 
-    async def _answer_spec(self, request: RpcRequest, peer: Peer) -> bytes | None:
+    def _answer_spec(self, request: RpcRequest, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer a request exactly as the documents say."""
-        return await answer(request, lambda call: self._call(call, peer), self._refuse, MAX_BYTES)
+        return answer(request, lambda call: self._call(call, peer), self._refuse, MAX_BYTES)
 
     def _refuse(self, error: ProtocolError, call: Call | InvalidCall) -> RpcError:
         self.metrics.count_refusal(call if isinstance(call, Call) else None, error.code)

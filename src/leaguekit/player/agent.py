@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -165,9 +165,9 @@ class PlayerAgent:
         """Answer any body."""
         return await self.answer(RpcRequest(body), peer)
 
-    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
+    def answer(self, request: RpcRequest, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer any request."""
-        return await answer(request, lambda call: self._call(call, peer), player_refusal, MAX_TRUSTED_BYTES)
+        return answer(request, lambda call: self._call(call, peer), player_refusal, MAX_TRUSTED_BYTES)
 
     def admits(self, beginning: bytes, _peer: Peer) -> bool:
         """Whether the rest of a large body is read. It is, if the manager or a referee may have sent it."""

@@ -22,7 +22,8 @@ import msgspec
 from msgspec import Struct
 
 from leaguekit.agents.calls import is_transient, next_id
-from leaguekit.agents.registration import RegistrationRefused, pause_after
+from leaguekit.agents.registration import RegistrationRefused
+from leaguekit.agents.retries import Backoff
 from leaguekit.agents.serving import ignore_progress, play, run_until_first
 from leaguekit.agents.world import World
 from leaguekit.player.agent import PlayerAgent
@@ -134,18 +135,19 @@ class RelayClient:
         try:
             body = await agent.handle(call.body, _UNKNOWN_PEER)
             params = RelayGiveRequest(secret=self._secret, number=call.number, body=body)
-            for failures in range(MAX_GIVE_TRIES):
+            backoff = Backoff()
+            while backoff.failures < MAX_GIVE_TRIES:
                 with contextlib.suppress(CallFailed, CallerLate, RpcRefusal, ProtocolError):
                     if not (await self._call_gateway(GIVE, params, RelayGiveResponse, GIVE_SECONDS)).in_time:
                         log.warning("An answer came too late to the gateway.")
                     break
-                await asyncio.sleep(pause_after(failures))
+                await backoff.pause()
         finally:
             del self._tasks[call.number]
 
     async def _take(self, seconds: float, agent: PlayerAgent | None = None) -> RelayTakeResponse:
         """Ask for calls until the gateway answers. Raises RegistrationRefused if it is not a gateway."""
-        failures = 0
+        backoff = Backoff(longest_seconds=MAX_PAUSE_SECONDS)
         while True:
             params = RelayTakeRequest(secret=self._secret, has=[*self._tasks], seconds=seconds, takes_large=False)
             if agent is not None:
@@ -162,13 +164,12 @@ class RelayClient:
             except ProtocolError as error:
                 raise _not_a_gateway(self.gateway_url, error.detail) from None
             else:
-                if failures:
+                if backoff.failures:
                     log.info("The gateway passes calls on again.")
                 return response
-            if not failures:
+            if not backoff.failures:
                 log.warning("The gateway passes no calls on (%s). Trying until it does.", why)
-            await asyncio.sleep(min(pause_after(failures), MAX_PAUSE_SECONDS))
-            failures += 1
+            await backoff.pause()
 
     async def _call_gateway(self, method: str, params: Struct, kind: type[T], seconds: float) -> T:
         call_id = next_id()

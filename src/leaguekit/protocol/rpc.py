@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Literal, NamedTuple, Union
 
 import msgspec
@@ -77,21 +77,24 @@ class RpcError(NamedTuple):
 class RpcRequest:
     """The body of one POST to /mcp. It is parsed once, when its calls are first needed."""
 
-    __slots__ = ("_parsed", "body", "is_batch")
+    __slots__ = ("_calls", "body", "is_batch")
 
     def __init__(self, body: bytes) -> None:
         self.body = body
-        # The same as is_batch(body), without a call: this is done for every request.
+        # Whether the body begins like a list; when it is parsed, whether it is a valid batch.
         self.is_batch = not body.startswith(b"{") and _BATCH.match(body) is not None
-        self._parsed: Parsed | None = None
+        self._calls: list[Call | InvalidCall] | None = None
 
     @property
-    def parsed(self) -> Parsed:
+    def calls(self) -> list[Call | InvalidCall]:
         """The calls in the body. There is at least one."""
-        if self._parsed is None:
+        if self._calls is None:
             call = decode_valid_call(self.body, MAX_TRUSTED_BYTES)
-            self._parsed = parse(self.body, MAX_TRUSTED_BYTES) if call is None else Parsed([call], is_batch=False)
-        return self._parsed
+            if call is not None:
+                self._calls = [call]
+            else:
+                self._calls, self.is_batch = parse(self.body, MAX_TRUSTED_BYTES)
+        return self._calls
 
 
 class Parsed(NamedTuple):
@@ -219,10 +222,11 @@ def params_of(call: Call) -> Raw:
 
 _Handle = Callable[[Call], Awaitable[Any]]
 _Refuse = Callable[[ProtocolError, Call | InvalidCall], RpcError]
+_Answering = Coroutine[Any, Any, bytes | None]
 
 
-async def answer(request: RpcRequest, handle: _Handle, refuse: _Refuse, max_bytes: int = MAX_BYTES) -> bytes | None:
-    """The answer to a request, or None for a notification.
+def answer(request: RpcRequest, handle: _Handle, refuse: _Refuse, max_bytes: int = MAX_BYTES) -> _Answering:
+    """The answer to a request, or None for a notification. It must be awaited.
 
     ``handle`` returns the result of a call or raises ProtocolError. ``refuse`` makes the error that this agent sends.
     Any other exception is an error in this program: it is logged, and the peer gets an internal error.
@@ -230,19 +234,12 @@ async def answer(request: RpcRequest, handle: _Handle, refuse: _Refuse, max_byte
     size = len(request.body)
     if size > max_bytes:
         error = ProtocolError("E046", f"The message has {size:,} bytes; at most {max_bytes:,} are taken.")
-        return failure(NULL, refuse(error, InvalidCall(NULL, None, error)))
+        return _answer_one(InvalidCall(NULL, None, error), handle, refuse)
+    calls = request.calls
     if not request.is_batch:
-        return await _answer_one(request.parsed.calls[0], handle, refuse)
-    calls, is_batch = request.parsed
-    if not is_batch:
-        # The batch as a whole is not valid.
-        return await _answer_one(calls[0], handle, refuse)
-    max_bytes = (
-        max(MAX_BATCH_ANSWER_RATIO * size, MAX_BATCH_ANSWER_BYTES)
-        - _SHORT_REFUSAL_BYTES * len(calls)
-        - _MAX_REFUSAL_BYTES
-    )
-    return await _answer_each(calls, handle, refuse, max_bytes)
+        return _answer_one(calls[0], handle, refuse)
+    max_answer = max(MAX_BATCH_ANSWER_RATIO * size, MAX_BATCH_ANSWER_BYTES)
+    return _answer_each(calls, handle, refuse, max_answer - _SHORT_REFUSAL_BYTES * len(calls) - _MAX_REFUSAL_BYTES)
 
 
 async def _answer_each(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -130,14 +130,14 @@ class RefereeAgent:
         """Answer any body."""
         return await self.answer(RpcRequest(body), peer)
 
-    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
+    def answer(self, request: RpcRequest, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer any request."""
-        return await (self._answer_spec if self._open_handler is None else self._open_handler.answer)(request, peer)
+        return (self._answer_spec if self._open_handler is None else self._open_handler.answer)(request, peer)
 
-    async def _answer_spec(self, request: RpcRequest, _peer: Peer) -> bytes | None:
+    def _answer_spec(self, request: RpcRequest, _peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer any request by the rules of the spec profile."""
         call = partial(self._call, size=len(request.body))
-        return await answer(request, call, self.refuse, MAX_TRUSTED_BYTES)
+        return answer(request, call, self.refuse, MAX_TRUSTED_BYTES)
 
     def admits(self, beginning: bytes, _peer: Peer) -> bool:
         """Whether the rest of a large body is read. It is, if the manager may have sent it."""

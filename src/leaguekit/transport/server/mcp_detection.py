@@ -18,7 +18,7 @@ def is_mcp(request: RpcRequest, *, has_mcp_header: bool) -> bool:
     """Whether a request belongs to MCP. ``has_mcp_header`` means that it has a header that only MCP clients send."""
     if request.is_batch:
         return False
-    method = request.parsed.calls[0].method
+    method = request.calls[0].method
     if has_mcp_header:
         # A body that is not JSON is answered by MCP too, because its sender expects that.
         return method not in BY_NAME
