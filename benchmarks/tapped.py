@@ -32,7 +32,7 @@ def kind_of(url: str, body: bytes) -> str:
     return body.partition(METHOD)[2].partition(b'"')[0].decode()
 
 
-class Tap:
+class ExchangeListener:
     """Stands before the caller of this process."""
 
     def __init__(self, folder: str | None, *, silent: bool) -> None:
@@ -61,7 +61,7 @@ class Tap:
 
 
 if __name__ == "__main__":
-    tap = Tap(os.environ.get("BENCH_RECORD"), silent="BENCH_SILENT" in os.environ)
+    tap = ExchangeListener(os.environ.get("BENCH_RECORD"), silent="BENCH_SILENT" in os.environ)
 
     async def post(caller: HttpCaller, url: str, body: bytes, *limits: Any) -> HttpAnswer:
         return await tap.post(caller, url, body, *limits)

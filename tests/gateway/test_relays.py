@@ -34,7 +34,7 @@ from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.transport.base import NoAnswer, Peer, Unreachable
 from leaguekit.transport.memory import MemoryCaller
-from leaguekit.transport.server.pending_requests import FREE_BYTES
+from leaguekit.transport.server.pending_requests import BYTES_BEFORE_ADMISSION
 from tests.agents.leagues import MANAGER_URL, Hall, in_virtual_time
 from tests.gateway.test_seats import technical_losses
 from tests.gateway.virtual_gateway import GATEWAY_URL, HERE, RelayedPlayer, opened_gateway
@@ -386,7 +386,7 @@ async def test_a_player_says_by_what_its_callers_are_known_once_it_is_registered
         await MemoryCaller(hall.network).post(player.endpoint, CALL, 5.0)
         await asyncio.sleep(1.0)
         assert relay.callers == callers
-        peer, large = Peer(HERE, player.endpoint.partition("?")[2]), b"x" * FREE_BYTES
+        peer, large = Peer(HERE, player.endpoint.partition("?")[2]), b"x" * BYTES_BEFORE_ADMISSION
         manager = shown(tokens.manager_to_agent(me.key, str(me.league_id), "P01"))
         for beginning, known in ((manager, True), (shown("drv-wrong"), False), (large, False)):
             assert gateway.admits(beginning, peer) is known
@@ -478,7 +478,7 @@ async def test_large_bodies_that_wait_for_relays_are_counted_by_the_address_of_t
     secrets = [f"{number:0{2 * SECRET_BYTES}}" for number in range(40)]
     for number, secret in enumerate(secrets):
         await relays.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE if number < 39 else "10.0.0.9")
-    body, small = b"x" * (MAX_BYTES // 2), b"x" * FREE_BYTES
+    body, small = b"x" * (MAX_BYTES // 2), b"x" * BYTES_BEFORE_ADMISSION
     calls = [asyncio.ensure_future(relays.forward(endpoint_id("relay", secret), body)) for secret in secrets[:39]]
     await asyncio.sleep(0)
     assert of(NoAnswer, calls) == 39 - MAX_BYTES_PER_ADDRESS // len(body)
@@ -496,7 +496,7 @@ def test_a_program_that_does_not_say_whose_calls_it_takes_is_called_as_before() 
         relays = new_relays()
         await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
         place = endpoint_id("relay", SECRET)
-        assert relays.admits(place, b"x" * FREE_BYTES)
+        assert relays.admits(place, b"x" * BYTES_BEFORE_ADMISSION)
         assert relays.caller(place, shown("any"), HERE) == TokenOwner("manager", HERE)
         calls = await waiting(relays, *[shown("any")] * (MAX_CALLS + 1))
         assert (of(None, calls), of(NoAnswer, calls)) == (MAX_CALLS, 1)

@@ -490,7 +490,7 @@ async def test_an_agent_without_a_seat_waits_for_its_owner(tmp_path: Path) -> No
     async with Hall(tmp_path) as hall:
         player = await hall.player()
         await hall.operate("token_rotate", agent_id="P01")
-        player.registrar.doubt()
+        player.registrar.check_own_token()
         await asyncio.sleep(60)
         assert not [one for one in hall.wire if one.kind == "LEAGUE_QUERY"]
 

@@ -14,7 +14,7 @@ import pytest
 from leaguekit.agents.credentials import Credentials, credentials_in
 from leaguekit.manager.server import MAX_TRANSCRIPT
 from leaguekit.protocol.rpc import MAX_BYTES, MAX_TRUSTED_BYTES
-from leaguekit.transport.server.pending_requests import FREE_BYTES
+from leaguekit.transport.server.pending_requests import BYTES_BEFORE_ADMISSION
 from tests.security.floods import (
     WRONG_WORD,
     Entry,
@@ -119,7 +119,7 @@ def test_the_rest_of_a_large_body_is_read_only_after_a_good_token(tmp_path: Path
         async with programs(tmp_path) as entries:
             gated = [entry for entry in entries if entry.token and entry.most > MAX_BYTES]
             assert {entry.name for entry in gated} == {"manager, transcript", "player", "referee", "gateway, seat"}
-            padding = b" " * FREE_BYTES
+            padding = b" " * BYTES_BEFORE_ADMISSION
             for entry in gated:
                 good = b'{"auth_token": "%b",' % entry.token.encode()
                 refused = b"HTTP/1.1 413 Content Too Large\r\n"

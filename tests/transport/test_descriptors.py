@@ -20,10 +20,10 @@ from leaguekit.transport.descriptors import (
     LOCAL_ERRORS,
     MAX_SERVER_SHARE,
     MAX_SHARE,
+    are_descriptors_scarce,
     backlog,
     has_route,
     is_broadcast,
-    is_scarce,
     local_fault,
     local_look_up_fault,
 )
@@ -240,5 +240,5 @@ async def test_a_server_leaves_descriptors_for_calls_and_the_longest_idle_connec
 def test_a_program_without_a_limit_is_never_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     far: Any = SimpleNamespace(get_extra_info=lambda _: SimpleNamespace(fileno=lambda: 1_000_000))
-    assert not is_scarce(far, MAX_SHARE)
+    assert not are_descriptors_scarce(far, MAX_SHARE)
     assert backlog(2_048) == 2_048

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leaguekit.transport.base import NoAnswer, Peer, TooManyRequests
-from leaguekit.transport.eager import ensure_task, remainder_of
+from leaguekit.transport.eager import continue_in_task, ensure_task
 from tests.transport.running import Run, post, serving
 
 
@@ -21,7 +21,7 @@ def begun(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         return await rest
 
     assert asyncio.current_task() is None
-    made.append(asyncio.get_running_loop().create_task(goes_on(remainder_of(work, work.send(None)))))
+    made.append(asyncio.get_running_loop().create_task(goes_on(continue_in_task(work, work.send(None)))))
     return made[0]
 
 
@@ -101,7 +101,7 @@ def test_one_that_does_not_mind_is_cancelled_and_one_that_is_closed_cleans_up(ru
 
     async def main() -> None:
         def begin() -> Any:
-            going_on: Any = remainder_of(one := work(), one.send(None))
+            going_on: Any = continue_in_task(one := work(), one.send(None))
             going_on.send(None)
             return going_on
 

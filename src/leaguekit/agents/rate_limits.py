@@ -27,7 +27,7 @@ from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import Call, InvalidCall, RpcRequest, answer
 from leaguekit.transport.base import Handler, Peer, TooManyRequests
 from leaguekit.transport.server.origin_headers import address_block
-from leaguekit.transport.server.pending_requests import FREE_BYTES
+from leaguekit.transport.server.pending_requests import BYTES_BEFORE_ADMISSION
 from leaguekit.transport.token_buckets import TokenBuckets
 
 log = logging.getLogger(__name__)
@@ -57,11 +57,11 @@ _ANY_CALL = RpcRequest(b'{"jsonrpc":"2.0","method":"batch","id":null}')
 
 
 def identify_nobody(_token: str) -> None:
-    """The default: the server knows no tokens, or does not identify the token of every request."""
+    """The default of a server that does not look at the token of every request."""
 
 
 def _identify_no_body(_beginning: bytes, _peer: Peer) -> None:
-    """The default: the server knows no tokens."""
+    """The default of a server that knows no tokens."""
 
 
 class RateLimiter:
@@ -147,7 +147,7 @@ class RateLimiter:
         return self._players if known.role == "player" else self._referees, known.id
 
     def _token_owner(self, body: bytes, peer: Peer) -> TokenOwner | None:
-        beginning = body[:FREE_BYTES]
+        beginning = body[:BYTES_BEFORE_ADMISSION]
         if self._identify is identify_nobody:
             return self._identify_body(beginning, peer)
         token = credentials_in(beginning).auth_token
@@ -230,12 +230,12 @@ class RateLimiter:
 
     def _identified_account(self, body: bytes, peer: Peer) -> _Account | None:
         """The account of the agent whose token is in a body, where the token has not been identified yet."""
-        known = self._identify_body(body[:FREE_BYTES], peer)
+        known = self._identify_body(body[:BYTES_BEFORE_ADMISSION], peer)
         return None if known is None else self._agent_account(known)
 
     def _charge(self, body: bytes, peer: Peer, account: _Account, size: int) -> None:
         # To identify a token takes longer than to answer a short message.
-        known = self._identified_account(body, peer) if size > FREE_BYTES else None
+        known = self._identified_account(body, peer) if size > BYTES_BEFORE_ADMISSION else None
         buckets, key = known or account
         buckets.charge(key, size / BYTES_PER_REQUEST)
         if known is not None:

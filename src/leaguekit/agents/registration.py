@@ -50,8 +50,8 @@ UNNAMED_LEAGUE = "league"
 # The number of attempts of a new agent while the manager says that it cannot reach the agent's endpoint. An agent that
 # has been in the league before tries without a limit.
 MAX_UNREACHABLE = 4
-# The number of repeated pings of an agent that has a token. After that it assumes that the manager has no ping. It
-# believes a refusal of such a manager after the same number of refusals.
+# An agent that has a token repeats a ping that is not answered. After this number of repetitions it assumes that the
+# manager does not know ping. If such a manager refuses the registration, the agent tries again as many times.
 MAX_PING_RETRIES = 4
 # Random bytes in the conversation_id of a registration, so that it cannot be found by its hash in the answer to a ping.
 CONVERSATION_BYTES = 8
@@ -222,7 +222,7 @@ class Registrar:
             if self.identity is None or self.identity.auth_token == refused:
                 await self._register()
 
-    def doubt(self) -> None:
+    def check_own_token(self) -> None:
         """Check the own token with the manager, because a caller had a token that was not derived from it.
 
         If the manager refuses the token, register again with the seat code. If the token is valid, keep it: a wrong

@@ -57,7 +57,7 @@ from leaguekit.transport.base import CallerLate, CallFailed, NoAnswer, Peer, Tim
 from leaguekit.transport.eager import ensure_task
 from leaguekit.transport.server.connection_slots import ConnectionControl
 from leaguekit.transport.server.origin_headers import address_block
-from leaguekit.transport.server.pending_requests import FREE_BYTES
+from leaguekit.transport.server.pending_requests import BYTES_BEFORE_ADMISSION
 from leaguekit.transport.wait_limits import WaitLimitReached, WaitLimits
 
 log = logging.getLogger(__name__)
@@ -207,15 +207,15 @@ class Gateway:
             return await answer(request, lambda call: self._answer(call, peer), player_refusal, MAX_TRUSTED_BYTES)
         try:
             if recipient not in self.relays and recipient not in self.seats:
-                with self._calls_to_unknown.one(address_block(peer.host)):
+                with self._calls_to_unknown.counted(address_block(peer.host)):
                     await self._wait_for(recipient)
             if (seat := self.seats.get(recipient)) is None:
                 return await self.relays.forward(recipient, body)
             if ping_id(body) is not None:
                 # A ping is answered at once, so it is not counted.
                 return await seat.agent.answer(request, peer)
-            known = seat.agent.caller(body[:FREE_BYTES], peer)
-            with self._calls.one(recipient) if known is None else self._known_calls.one((recipient, known.id)):
+            known = seat.agent.caller(body[:BYTES_BEFORE_ADMISSION], peer)
+            with self._calls.counted(recipient) if known is None else self._known_calls.counted((recipient, known.id)):
                 return await seat.answer(request, peer)
         except WaitLimitReached:
             raise NoAnswer from None
@@ -279,8 +279,8 @@ class Gateway:
         is_first = not self._waits_of_seats[seat]
         try:
             with (
-                self._waits_of_seats.one(seat),
-                nullcontext() if is_first else self._extra_waits.one(address_block(host)),
+                self._waits_of_seats.counted(seat),
+                nullcontext() if is_first else self._extra_waits.counted(address_block(host)),
             ):
                 if connection is not None:
                     connection.belongs_to(str(seat.agent.player_id))
@@ -292,7 +292,7 @@ class Gateway:
     @contextmanager
     def _waiting_for_manager(self, host: str) -> Iterator[None]:
         try:
-            with self._waits_for_manager.one(address_block(host)):
+            with self._waits_for_manager.counted(address_block(host)):
                 yield
         except WaitLimitReached:
             raise TooManyWaiting("Too many requests wait for the league's manager. Try again in a while.") from None

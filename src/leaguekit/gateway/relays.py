@@ -43,7 +43,7 @@ from leaguekit.protocol.rpc import request
 from leaguekit.transport.base import NoAnswer
 from leaguekit.transport.eager import ensure_task
 from leaguekit.transport.server.origin_headers import address_block
-from leaguekit.transport.server.pending_requests import FREE_BYTES
+from leaguekit.transport.server.pending_requests import BYTES_BEFORE_ADMISSION
 from leaguekit.transport.token_buckets import TokenBuckets
 from leaguekit.transport.wait_limits import WaitLimitReached, WaitLimits
 
@@ -202,18 +202,18 @@ class Relays:
     @contextmanager
     def _counted_call(self, relay: _Relay, recipient: str, body: bytes) -> Iterator[None]:
         """Count a call while the context lasts. Raises WaitLimitReached or TooManyUnknownCalls."""
-        known = relay.caller(body[:FREE_BYTES])
+        known = relay.caller(body[:BYTES_BEFORE_ADMISSION])
         if relay.callers is not None and known is None:
             if seconds := self._rate_limiter.take(recipient):
                 raise TooManyUnknownCalls(seconds)
             try:
-                with self._unknown_calls.one(relay):
+                with self._unknown_calls.counted(relay):
                     yield
             except WaitLimitReached:
                 raise TooManyUnknownCalls(1.0) from None
             return
         with (
-            nullcontext() if known is None else self._calls_by_token.one((relay, known.id)),
+            nullcontext() if known is None else self._calls_by_token.counted((relay, known.id)),
             self._counted_place(self._calls, relay),
             self._counted_bytes(relay, len(body)),
         ):
@@ -222,14 +222,14 @@ class Relays:
     @contextmanager
     def _counted_place(self, waits: WaitLimits, relay: _Relay) -> Iterator[None]:
         is_guaranteed = waits[relay] < GUARANTEED_CALLS
-        with waits.one(relay), nullcontext() if is_guaranteed else self._extra_calls.one(relay.address):
+        with waits.counted(relay), nullcontext() if is_guaranteed else self._extra_calls.counted(relay.address):
             yield
 
     @contextmanager
     def _counted_bytes(self, relay: _Relay, size: int) -> Iterator[None]:
         if size + sum(len(call.body) for call in relay.calls.values()) > MAX_BYTES:
             raise WaitLimitReached
-        if size <= FREE_BYTES:
+        if size <= BYTES_BEFORE_ADMISSION:
             yield
             return
         if size + self._bytes[relay.address] > MAX_BYTES_PER_ADDRESS or size + self._bytes.total() > MAX_TOTAL_BYTES:
@@ -388,7 +388,7 @@ _PING = request("ping", b"{}", 1)
 
 def ping_id(body: bytes) -> int | str | None:
     """The request id of a ping; None if the body is something else."""
-    if len(body) > FREE_BYTES:
+    if len(body) > BYTES_BEFORE_ADMISSION:
         return None
     try:
         return _ping_decoder.decode(body).id

@@ -94,7 +94,8 @@ class Admission:
         # By referee, for those that show players their own token: the addresses from which that token is accepted.
         self._token_hosts: dict[str, frozenset[str]] = {}
         self._resolver = Resolver(max_threads=MAX_THREADS_FOR_APPLICANTS)
-        # The checks of applicants without token and seat code, the oldest first: each time limit with its address.
+        # The endpoints that are being called for applicants without a token and a seat code: the time limit of each
+        # call, with the address of the applicant. The oldest comes first.
         self._checks: dict[asyncio.Timeout, str] = {}
         # Players whose endpoints other applicants have named, too, and for which this was logged.
         self._logged_conflicts: set[str] = set()
@@ -224,7 +225,7 @@ class Admission:
                 async with self._limit_unknown_checks(address_block(peer.host)):
                     yield
             else:
-                with self._checks_of_agents.one(agent):
+                with self._checks_of_agents.counted(agent):
                     yield
         except (WaitLimitReached, TimeoutError):
             raise ProtocolError("E059", "Too many registrations are being checked: try again in 2 s.") from None

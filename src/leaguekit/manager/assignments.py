@@ -127,8 +127,9 @@ class Assignments:
         league = self._ledger.league
         limit = max_match_seconds(league.settings.time_limits, game(league.settings.game_type).max_turns)
         now = asyncio.get_running_loop().time()
-        # A referee that begins on the announcement has more matches than it can play at the same time. So the number of
-        # its matches is part of the key: each match that it ends restarts the time of the others.
+        # A referee that shows its own token knows only the documents: it begins all its matches on the announcement.
+        # It may have more of them than it can play at the same time. So the number of its matches is part of the key:
+        # each match that it ends restarts the time of the others.
         in_play = {
             (name, league.matches[name].attempt, len(referee.assigned_matches) if referee.shows_own_token else 0): name
             for referee in league.referees.values()

@@ -433,7 +433,7 @@ class LeagueRunner:
         self._standings.cancel()
         # After a restart the next round may have results already. Then the table is not that of the end of this round.
         is_newest = all(one.remaining == len(one.matches) for one in league.rounds[round_id:])
-        updates, since = self._standings.make(round_id) if is_newest else ({}, None)
+        updates, since = self._standings.make_updates(round_id) if is_newest else ({}, None)
         message = round_completed(league, round_id, self._world.now())
         agents = [*league.players, *league.referees]
 

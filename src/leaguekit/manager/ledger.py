@@ -136,7 +136,9 @@ class Ledger:
         return True
 
     async def wait_written(self, upto: asyncio.Future[int] | None = None) -> None:
-        """Wait until everything recorded so far, or up to an earlier ``latest``, is written. Raises StoreError.
+        """Wait until everything recorded so far is written, or up to ``upto``, which is an earlier value of ``latest``.
+
+        Raises StoreError.
 
         Make an answer before you call this, and send it afterwards. An answer that is made afterwards may depend on
         newer events, which are not written yet.

@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 AgentRequest = m.MatchResultReport | m.MatchProgress | m.MatchVoidReport | m.MatchTranscript | m.LeagueQuery
 # A void attempt is excused (not counted) if only the referee had no connection to players. These are the numbers of
 # excused attempts per match: with two silent players, and with one. One player may have hidden from the referee.
-MAX_EXCUSES = 10
+MAX_EXCUSED_ATTEMPTS = 10
 MAX_EXCUSES_OF_ONE_PLAYER = 1
 
 
@@ -235,7 +235,7 @@ class Manager:
             return None
         silent = unconnected_players(report.result)
         reachable = await outages.find_reachable(silent)
-        is_excused = self._excused[match.id] < (MAX_EXCUSES if len(silent) == 2 else MAX_EXCUSES_OF_ONE_PLAYER)
+        is_excused = self._excused[match.id] < (MAX_EXCUSED_ATTEMPTS if len(silent) == 2 else MAX_EXCUSES_OF_ONE_PLAYER)
         if not reachable or (len(silent) == 1 and not is_excused):
             return None
         self._excused[match.id] += 1
@@ -303,7 +303,9 @@ class Manager:
             self.ledger.record(events)
             return self._void_ack(report)
         self._excused[match.id] += 1
-        is_excused = self._excused[match.id] <= MAX_EXCUSES and not any(one.has_moved for one in evidence.values())
+        is_excused = self._excused[match.id] <= MAX_EXCUSED_ATTEMPTS and not any(
+            one.has_moved for one in evidence.values()
+        )
         ack = self._void(report, referee, outage=is_excused)
         why = report.reason.partition(": ")[2]
         sentence = f"{referee.id} cannot call {player_id}" + (f": {why}" if why else "")

@@ -68,7 +68,7 @@ class OpenProfileAdapter:
         self.unreachable: list[str] = []
         # Each player with a form in which it has accepted a message.
         self._understood: set[tuple[str, str]] = set()
-        # Players that have never accepted a message in the form that is known of them, and have refused one.
+        # Players that have refused a message in their known form, and have never accepted one in that form.
         self.misunderstood: set[str] = set()
 
     async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:

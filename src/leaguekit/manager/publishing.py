@@ -73,7 +73,7 @@ class StandingsPublisher:
     def publish_now(self) -> None:
         self._timer = None
         self._next_at = asyncio.get_running_loop().time() + STANDINGS_PAUSE_SECONDS
-        updates, since = self.make(self._ledger.league.current_round)
+        updates, since = self.make_updates(self._ledger.league.current_round)
         self._publisher.publish(lambda: self.send(updates, since, closing=False))
 
     def cancel(self) -> None:
@@ -87,8 +87,8 @@ class StandingsPublisher:
         self._is_closed = True
         self.cancel()
 
-    def make(self, round_id: int) -> tuple[dict[str, EncodedMessage], float | None]:
-        """The standings for each player, and when the first result came that only these standings contain."""
+    def make_updates(self, round_id: int) -> tuple[dict[str, EncodedMessage], float | None]:
+        """The standings for each player, and the time of the first result since the last standings."""
         since, self._unpublished_since = self._unpublished_since, None
         return standings_updates(self._ledger.league, round_id, self._world.now()), since
 

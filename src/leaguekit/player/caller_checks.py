@@ -136,7 +136,7 @@ class CallerChecks:
 
     def _unknown_caller(self) -> ProtocolError:
         identity = self._registrar.identity
-        self._registrar.doubt()
+        self._registrar.check_own_token()
         detail = "The auth_token is not the one that was made for this caller."
         return ProtocolError("E012", detail, data={"player_id": None if identity is None else identity.agent_id})
 

@@ -56,6 +56,7 @@ METHODS: tuple[Method, ...] = (
     Method("update_standings", m.LeagueStandingsUpdate, m.StandingsUpdateAck, _PLAYER),
     Method("notify_round_completed", m.RoundCompleted, m.RoundCompletedAck, _PLAYER_AND_REFEREE),
     Method("notify_league_completed", m.LeagueCompleted, m.LeagueCompletedAck, _PLAYER_AND_REFEREE),
+    # The limits of a match are in league/settings.py. These are for callers that have no other.
     Method("handle_game_invitation", m.GameInvitation, m.GameJoinAck, _PLAYER, 5.0),
     Method("parity_choose", m.ChooseParityCall, m.ChooseParityResponse, _PLAYER, 30.0, ("choose_parity",)),
     Method("choose_move", m.GameMoveCall, m.GameMoveResponse, _PLAYER, 30.0),

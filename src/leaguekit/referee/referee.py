@@ -225,7 +225,7 @@ class RefereeAgent:
 
     def _check_sender(self, message: m.Request, identity: Identity) -> None:
         if not identity.may_be_manager(message.auth_token):
-            self.registrar.doubt()
+            self.registrar.check_own_token()
             raise ProtocolError("E012", "That is not the token by which this referee knows its manager.")
         if read_sender(message.sender).role != "league_manager":
             raise ProtocolError("E055", f"Only the manager sends this, not {message.sender}.")

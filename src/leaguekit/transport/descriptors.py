@@ -26,12 +26,13 @@ LOCAL_ERRORS = ROUTE_ERRORS | {
     errno.ENOBUFS,
     errno.ENOMEM,
 }
-# The share of this process's descriptors that the connections of its servers may use; and all of its connections.
+# The share of this process's descriptors that the connections of its servers may use, and the share that all its
+# connections may use.
 MAX_SERVER_SHARE = 0.75
 MAX_SHARE = 0.9
 
 
-def is_scarce(transport: asyncio.BaseTransport, share: float) -> bool:
+def are_descriptors_scarce(transport: asyncio.BaseTransport, share: float) -> bool:
     """Whether more than a share of all descriptors is in use. A new connection has the lowest free descriptor."""
     sock = transport.get_extra_info("socket")
     return sock is not None and sock.fileno() >= max_descriptors() * share

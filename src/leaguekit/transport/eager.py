@@ -22,7 +22,7 @@ async def ensure_task() -> None:
 
 
 @coroutine
-def remainder_of(work: Coroutine[Any, Any, ResultT], awaited: Any) -> Generator[Any, Any, ResultT]:
+def continue_in_task(work: Coroutine[Any, Any, ResultT], awaited: Any) -> Generator[Any, Any, ResultT]:
     """The rest of a coroutine that was started by ``send``, for a task. ``awaited`` is what ``send`` returned.
 
     First the task gets ``awaited``, because the task must be woken by it. Then the coroutine continues as if the task

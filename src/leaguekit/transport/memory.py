@@ -33,14 +33,14 @@ class ExchangeTimes(NamedTuple):
 
 
 # Called for every exchange with the caller, the URL, the request, the answer (b"" if empty) or error, and the times.
-Tap = Callable[["MemoryCaller", str, bytes, bytes | BaseException, ExchangeTimes], None]
+ExchangeListener = Callable[["MemoryCaller", str, bytes, bytes | BaseException, ExchangeTimes], None]
 
 
 class MemoryNetwork:
     """The handlers that listen, by address."""
 
     def __init__(self) -> None:
-        self.tap: Tap | None = None
+        self.tap: ExchangeListener | None = None
         self._handlers: dict[Address, AnyHandler] = {}
         # References that keep waiting tasks alive.
         self._answering: set[asyncio.Task[bytes | HttpAnswer | None]] = set()

@@ -25,8 +25,8 @@ class WaitLimits:
         return self._counts[name]
 
     @contextmanager
-    def one(self, name: Hashable) -> Iterator[None]:
-        """Count one request within this context. Raises TooManyWaiting."""
+    def counted(self, name: Hashable) -> Iterator[None]:
+        """Count one request within this context. Raises WaitLimitReached."""
         if self._total >= self._max_total or self._counts[name] >= self._max_per_name:
             raise WaitLimitReached
         self._total += 1

@@ -15,7 +15,7 @@ from leaguekit.transport.addresses import LOOPBACK
 from leaguekit.transport.base import NoAnswer, Peer, TooManyRequests
 from leaguekit.transport.server import connection as connections
 from leaguekit.transport.server import server as transport_server
-from leaguekit.transport.server.request_heads import MAX_HEAD_BYTES, Head, plain_head
+from leaguekit.transport.server.request_heads import MAX_HEAD_BYTES, Head, remembered_head
 from leaguekit.transport.server.server import Limits, Server, listen
 from tests.transport.running import MAX_BYTES, QUICK, TOO_LARGE, Run, chunked, of_requests, post, serving
 
@@ -26,7 +26,7 @@ HEAD = b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nContent-Length: 5\r\naccept: a
 
 def head_of(data: bytes = HEAD + b"hello", **other: Any) -> Head | None:
     read = {"body_bytes": 5, "url": b"/mcp", "headers": HEADERS, "peer": PEER} | other
-    return plain_head(data, **read)
+    return remembered_head(data, **read)
 
 
 def test_the_next_request_with_the_same_head_is_known_by_it_whatever_the_length_of_its_body() -> None:
@@ -199,8 +199,8 @@ async def _outcome(pieces: Sequence[bytes]) -> Outcome:
 
 def what_comes_of(pieces: Sequence[bytes], *, remembering: bool) -> Outcome:
     """What comes of a connection that brings these pieces."""
-    kept = plain_head if remembering else lambda *_: None
-    with mock.patch.object(connections, "plain_head", kept), asyncio.Runner() as runner:
+    kept = remembered_head if remembering else lambda *_: None
+    with mock.patch.object(connections, "remembered_head", kept), asyncio.Runner() as runner:
         return runner.run(_outcome(pieces))
 
 

@@ -21,8 +21,8 @@ from leaguekit.transport.server.request_queue import (
     MAX_WAITING,
     MAX_WAITING_PER_ADDRESS,
     TURNS_BETWEEN,
+    FairScheduler,
     RequestQueue,
-    SharedTurns,
 )
 from tests.transport.running import Client, Run, post, serving
 
@@ -237,7 +237,7 @@ def test_in_shared_turns_the_addresses_take_turns_and_a_fault_stops_nobody(
     async def main() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _loop, _context: None)
-        shared = SharedTurns()
+        shared = FairScheduler()
         shared.add("a", fail)
         for number in range(3):
             shared.add("a", lambda number=number: done.append(f"a{number}"))

@@ -19,10 +19,10 @@ from leaguekit.transport.client.connections import CLOSED, IDLE_SECONDS, Connect
 from leaguekit.transport.client.deadlines import Deadline, DeadlineTimer
 from leaguekit.transport.descriptors import (
     MAX_SHARE,
+    are_descriptors_scarce,
     has_route,
     is_broadcast,
     is_route_error,
-    is_scarce,
     is_unreachable,
     local_fault,
     local_look_up_fault,
@@ -196,7 +196,7 @@ class HttpCaller:
                 # Not earlier: uvloop does not call connection_lost for a connection whose opening is cancelled.
                 if not connection.closed_event.done():
                     host.connections.add(connection)
-                if is_scarce(connection.transport, MAX_SHARE) and not self._close_all_idle():
+                if are_descriptors_scarce(connection.transport, MAX_SHARE) and not self._close_all_idle():
                     connection.abort()
                     raise CallerUnable(deadline.display_url, "nearly all descriptors of this program are in use")
                 return connection

@@ -48,7 +48,7 @@ _METHOD_RULES = {
 
 
 def method_rule(kind: type[Message], found: str) -> BrokenRule:
-    """The broken rule if a message is sent by another method than its own, or is not understood by its own."""
+    """The rule that is broken if an agent sends a message by a wrong method, or does not know the right method."""
     name = message_type(kind)
     return broken_rule(_METHOD_RULES.get(name, "decision 1"), found, f"{BY_NAME[name].name}, with flat params")
 

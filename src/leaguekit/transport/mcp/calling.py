@@ -33,7 +33,7 @@ from leaguekit.transport.mcp.client import MAX_SERVERS, HeaderCaller, McpClient,
 from leaguekit.transport.mcp.surface import Json
 
 # For this time a server that only looked like an MCP server is not tried again by MCP.
-DOUBT_SECONDS = 30.0
+MCP_RETRY_SECONDS = 30.0
 _METHOD_NOT_FOUND, _INTERNAL_ERROR = -32601, -32603
 # A fast check, before an answer is decoded.
 _METHOD_NOT_FOUND_TEXT = b"%d" % _METHOD_NOT_FOUND
@@ -113,7 +113,7 @@ class McpCaller:
         except (RpcRefusal, ProtocolError) as error:
             # It only looked like an MCP server, or is one no longer.
             self._servers.discard(url)
-            self._retry_at[url] = asyncio.get_running_loop().time() + DOUBT_SECONDS
+            self._retry_at[url] = asyncio.get_running_loop().time() + MCP_RETRY_SECONDS
             return plain or HttpAnswer(200, failure(call.id, RpcError(_INTERNAL_ERROR, str(error)[:200], None)))
         self._servers.add(url)
         try:

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 SDK_MISSING = (
     "This server does not speak MCP, only league.v2 by JSON-RPC: it runs without pip install 'leaguekit[mcp]'."
 )
-# How long all hear of a failure until it is tried again.
+# After a failure to load MCP, requests get this failure for a time. Then loading is tried again.
 RETRY_SECONDS = 5.0
 _METHOD_NOT_FOUND = -32601
 _NOT_FOUND = 404

@@ -13,7 +13,7 @@ from leaguekit.protocol.rpc import RpcRefusal, RpcRequest, read_answer, request
 from leaguekit.protocol.schemas import message_schemas
 from leaguekit.transport.base import Handler, TooManyRequests
 from leaguekit.transport.mcp.surface import Json, Tool, ToolContext, ToolRefused
-from leaguekit.transport.mcp.typed import slim
+from leaguekit.transport.mcp.typed import shorten_schema
 
 _encode = msgspec.json.Encoder().encode
 _READ_ONLY = ("league_query",)
@@ -66,4 +66,4 @@ def _summary(message: type[Message]) -> str:
 
 @cache
 def _schema(message: type[Message]) -> Json:
-    return slim(message_schemas()[message_type(message)])
+    return shorten_schema(message_schemas()[message_type(message)])

@@ -55,10 +55,10 @@ def object_schema(kind: type[msgspec.Struct]) -> Json:
     schema = msgspec.json.schema(kind)
     components = schema["$defs"]
     root = components.pop(kind.__name__)
-    return slim({**root, **({"$defs": components} if components else {})})
+    return shorten_schema({**root, **({"$defs": components} if components else {})})
 
 
-def slim(schema: Json) -> Json:
+def shorten_schema(schema: Json) -> Json:
     """A schema without parts that cost tokens and do not help a model. Arguments are checked by the full schema."""
     kept: Json = _slim(schema)
     return kept

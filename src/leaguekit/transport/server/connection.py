@@ -29,14 +29,14 @@ from uvicorn.server import ServerState
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import is_in_networks, is_loopback
 from leaguekit.transport.base import NoAnswer, Peer, TooManyRequests
-from leaguekit.transport.descriptors import MAX_SERVER_SHARE, is_scarce
+from leaguekit.transport.descriptors import MAX_SERVER_SHARE, are_descriptors_scarce
 from leaguekit.transport.server import responses
 from leaguekit.transport.server.connection_slots import ConnectionControl
 from leaguekit.transport.server.endpoint import Endpoint, Work, encode_response, start_handler
 from leaguekit.transport.server.mcp_detection import is_mcp
 from leaguekit.transport.server.origin_headers import UNKNOWN_HOST, address_block, peer_address, read_origin_headers
 from leaguekit.transport.server.pending_requests import (
-    FREE_BYTES,
+    BYTES_BEFORE_ADMISSION,
     AsgiRequest,
     PendingRequest,
     PostRequest,
@@ -44,7 +44,7 @@ from leaguekit.transport.server.pending_requests import (
     asgi_cycle_of,
     query_of_mcp,
 )
-from leaguekit.transport.server.request_heads import Head, plain_head
+from leaguekit.transport.server.request_heads import Head, remembered_head
 
 log = logging.getLogger(__name__)
 
@@ -146,7 +146,7 @@ class HttpConnection(HttpToolsProtocol):
         self._peer = Peer(peer_address(host), "", (name, port or 0))
         self._is_proxy = is_in_networks(host, self._endpoint.proxies)
         address = address_block(host)
-        scarce = is_scarce(transport, MAX_SERVER_SHARE)
+        scarce = are_descriptors_scarce(transport, MAX_SERVER_SHARE)
         if not self._endpoint.slots.acquire(self, address, scarce=scarce):
             self.close_for_other(at_once=scarce)
             return
@@ -408,7 +408,7 @@ class HttpConnection(HttpToolsProtocol):
             and post.keep_alive
             and not post.has_mcp_header
         ):
-            self._head = plain_head(data, len(post.body), self.url, self.headers, post.peer)
+            self._head = remembered_head(data, len(post.body), self.url, self.headers, post.peer)
 
     def _feed(self, data: bytes) -> None:
         self._bytes_without_progress += len(data)
@@ -617,12 +617,12 @@ class HttpConnection(HttpToolsProtocol):
         """Decide by the beginning of a large body whether the rest is read."""
         post.free_bytes = post.route.max_bytes
         admits = post.route.admits
-        if admits is not None and not admits(bytes(post.body[:FREE_BYTES]), post.peer):
+        if admits is not None and not admits(bytes(post.body[:BYTES_BEFORE_ADMISSION]), post.peer):
             self._refuse(_too_large(post))
 
     def on_message_complete(self) -> None:
         post, self._post = self._post, None
-        # With neither, the request had an Upgrade header, and is parsed again without it.
+        # Without a request of either kind, the head had an Upgrade header. It is parsed again without that header.
         if self._ignores_input or (post is None and self.cycle is None):
             return
         self._in_message = False

@@ -15,12 +15,12 @@ from uvicorn._types import ASGI3Application
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.base import HttpAnswer, Peer
-from leaguekit.transport.eager import remainder_of
+from leaguekit.transport.eager import continue_in_task
 from leaguekit.transport.server import responses
 from leaguekit.transport.server.connection_slots import ConnectionSlots, Limits
 from leaguekit.transport.server.origin_headers import HostNames
 from leaguekit.transport.server.pending_requests import AdmitLargeBody, PostRequest, PostRoute, TooLarge, path_and_query
-from leaguekit.transport.server.request_queue import RequestQueue, SharedTurns
+from leaguekit.transport.server.request_queue import FairScheduler, RequestQueue
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class Endpoint:
     routes: PostRoutes | None = None
     identify: Identify | None = None
     queue: RequestQueue = field(default_factory=RequestQueue)
-    shared_turns: SharedTurns = field(default_factory=SharedTurns)
+    shared_turns: FairScheduler = field(default_factory=FairScheduler)
     # The tasks that answer requests. The references keep them alive, and a stopping server waits for them.
     answer_tasks: dict[PostRequest, asyncio.Task[None]] = field(default_factory=dict)
     # Set whenever a connection is closed.
@@ -97,7 +97,7 @@ def start_handler(route: PostRoute, request: RpcRequest, peer: Peer) -> bytes | 
             return encode_response(end.value)
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it is raised again
         return _raise(error)
-    return remainder_of(work, awaited)
+    return continue_in_task(work, awaited)
 
 
 def encode_response(answer: bytes | HttpAnswer | None) -> bytes:

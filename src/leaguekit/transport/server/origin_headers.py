@@ -108,7 +108,7 @@ class HostNames:
         if headers.origin is None or _is_own_page(headers.origin, host) or (headers.origin, host) == self._own_origin:
             return None
         if host is not None and _host_of(headers.origin.partition(b"://")[2]) == _host_of(host):
-            return responses.OTHER_PORT
+            return responses.WRONG_PORT
         return responses.FOREIGN_PAGE
 
     def _is_own_host(self, authority: bytes) -> bool:

@@ -16,7 +16,7 @@ from leaguekit.transport.base import HttpAnswer, Peer
 PostHandler = Callable[[RpcRequest, Peer], Coroutine[Any, Any, bytes | HttpAnswer | None]]
 TooLarge = bytes | Callable[[], bytes]
 # The number of bytes that are read of any body. The rest is read only if the server admits it by the beginning.
-FREE_BYTES = 10_240
+BYTES_BEFORE_ADMISSION = 10_240
 # The first FREE_BYTES of a body and its sender → whether the rest of it is read.
 AdmitLargeBody = Callable[[bytes, Peer], bool]
 
@@ -33,7 +33,7 @@ class PostRoute(NamedTuple):
     @property
     def free_bytes(self) -> int:
         """The number of bytes that are read of any body."""
-        return self.max_bytes if self.admits is None else min(FREE_BYTES, self.max_bytes)
+        return self.max_bytes if self.admits is None else min(BYTES_BEFORE_ADMISSION, self.max_bytes)
 
 
 class PostRequest:

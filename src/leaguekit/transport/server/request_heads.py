@@ -42,7 +42,7 @@ class Head:
         return body if len(body) == int(digits) <= max_bytes else None
 
 
-def plain_head(
+def remembered_head(
     data: bytes, body_bytes: int, url: bytes, headers: Sequence[tuple[bytes, bytes]], peer: Peer
 ) -> Head | None:
     """The head of data that a parser has read as one POST with these headers and a body of that length.

@@ -91,7 +91,7 @@ class RequestQueue:
             request.start()
 
 
-class SharedTurns:
+class FairScheduler:
     """Shares a part of each turn of the loop among connections that have sent more than one request, or long ones.
 
     Each callback does little work. All of them together have a fixed part of each turn of the loop, whatever their

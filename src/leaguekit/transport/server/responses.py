@@ -46,7 +46,7 @@ TOO_MANY_CONNECTIONS = refusal(
     b"retry-after: 1\r\n",
 )
 FOREIGN_PAGE = refusal(b"403 Forbidden", b'{"error":"Pages of other sites may not speak to this server."}')
-OTHER_PORT = refusal(
+WRONG_PORT = refusal(
     b"403 Forbidden",
     b'{"error":"Origin and Host name the same host with different ports. A proxy must pass the port on'
     b' (nginx: proxy_set_header Host $http_host), or --endpoint must name the address of its pages."}',

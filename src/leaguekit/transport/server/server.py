@@ -98,8 +98,8 @@ class Server:
       paths go to ``app``.
     - ``max_bytes`` is the maximum size of a body. The response to a larger one is HTTP 413 with the body ``too_large``.
       If ``too_large`` is a function, it is called when the response is sent.
-    - ``admits`` decides by the beginning of a body whether more than ``FREE_BYTES`` of it are read. A body that it does
-      not admit is too large.
+    - ``admits`` decides by the beginning of a body whether more than ``BYTES_BEFORE_ADMISSION`` of it are read. A body
+      that it does not admit is too large.
     - ``names`` are the host names under which the server accepts requests, beside its addresses.
     - ``endpoint`` is the URL at which others reach the server.
     - ``proxies`` are networks whose X-Forwarded-For headers are trusted. If the endpoint is not an address of this
