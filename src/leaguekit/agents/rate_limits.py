@@ -137,6 +137,11 @@ class RateLimiter:
         known = self._identify(token) if (token := token_of(request)) else None
         return None if known is None else known.id or known.role
 
+    def sender_of_body(self, body: bytes, peer: Peer) -> str | None:
+        """The name of the agent or seat whose token or code is in the beginning of a body."""
+        known = self._token_owner(body, peer)
+        return None if known is None else known.id or known.role
+
     def _account(self, token: str, peer: Peer) -> _Account | None:
         known = self._identify(token) if token else None
         if known is None:

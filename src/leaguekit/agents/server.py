@@ -62,7 +62,7 @@ def agent_server(
 
 def limited_mcp_app(surface: Callable[[], Surface], limiter: RateLimiter, max_bytes: int) -> LazyMcpApp:
     """An application that serves MCP within the limiter's rates."""
-    return lazy_mcp_app(surface, max_bytes, admit=limiter.acquire_for_mcp)
+    return lazy_mcp_app(surface, max_bytes, admit=limiter.acquire_for_mcp, sender_of=limiter.sender_of_body)
 
 
 def names_of(*urls: str) -> list[str]:

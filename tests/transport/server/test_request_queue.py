@@ -86,6 +86,38 @@ def test_a_new_connection_is_served_before_the_batches_that_came_earlier(run: Ru
     run(main())
 
 
+def test_a_known_sender_waits_in_its_own_queue_if_that_of_its_address_is_full(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_queue, "MAX_WAITING_PER_ADDRESS", 3)
+    known = INITIALIZE.replace(b"{}", b'{"code":"good"}')
+
+    def sender_of(body: bytes, _peer: Peer) -> str | None:
+        return "P01" if b"good" in body else None
+
+    async def main() -> None:
+        house = House()
+        async with serving(mcp=LazyMcpApp(house.load, sender_of=sender_of)) as running:
+            assert (await (await running.say(post(INITIALIZE))).answer())[0] == 200
+            # None of these is started for now.
+            monkeypatch.setattr(request_queue, "TURNS_BETWEEN", 1_000_000)
+            queue = running.server._endpoint.queue
+            for number in range(3):
+                await running.say(post(INITIALIZE))
+                while queue._count <= number:  # noqa: ASYNC110 - nothing tells of it
+                    await asyncio.sleep(0)
+            assert (await (await running.say(post(INITIALIZE))).answer())[0] == 429
+            seat = await running.say(post(known))
+            while "agent P01" not in queue._waiting:  # noqa: ASYNC110 - nothing tells of it
+                await asyncio.sleep(0)
+            monkeypatch.setattr(request_queue, "TURNS_BETWEEN", 0)
+            queue._run_turn(0)
+            queue._run_turn(0)
+            assert (await seat.answer())[0] == 200
+
+    run(main())
+
+
 def test_of_more_mcp_requests_than_may_wait_the_last_are_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     # None is begun meanwhile.
     monkeypatch.setattr(request_queue, "TURNS_BETWEEN", 1_000_000)

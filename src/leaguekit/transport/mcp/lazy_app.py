@@ -38,6 +38,8 @@ _ONLY_POST = 405
 
 # A peer and a body → 0 if the request is allowed, or the number of seconds after which it would be.
 Admit = Callable[[Peer, bytes], float]
+# The name of the known agent or seat that sent a request with this body; None if its sender is not known.
+SenderOf = Callable[[bytes, Peer], str | None]
 
 
 class SdkMissing(Exception):
@@ -62,7 +64,8 @@ class _WithId(msgspec.Struct):
 class LazyMcpApp:
     """Serves MCP requests with the application of ``load``, which is called in a thread at the first request.
 
-    ``only_post`` refuses all other methods. They are for sessions, and for streams outside of a call.
+    ``sender_of`` names the known sender of a request. ``only_post`` refuses all other methods. They are for sessions,
+    and for streams outside of a call.
     """
 
     def __init__(
@@ -70,10 +73,12 @@ class LazyMcpApp:
         load: Callable[[], Running],
         *,
         admit: Admit | None = None,
+        sender_of: SenderOf | None = None,
         only_post: bool = False,
     ) -> None:
         self._load = load
         self._admit = admit
+        self.sender_of = sender_of
         self._only_post = only_post
         self._opening: asyncio.Future[Served] | None = None
         self._running: asyncio.Task[None] | None = None
@@ -145,7 +150,13 @@ class LazyMcpApp:
             await self._running
 
 
-def lazy_mcp_app(surface: Callable[[], Surface], max_bytes: int, *, admit: Admit | None = None) -> LazyMcpApp:
+def lazy_mcp_app(
+    surface: Callable[[], Surface],
+    max_bytes: int,
+    *,
+    admit: Admit | None = None,
+    sender_of: SenderOf | None = None,
+) -> LazyMcpApp:
     """An application for a surface, which is made when the first request comes."""
 
     def load() -> Running:
@@ -157,7 +168,7 @@ def lazy_mcp_app(surface: Callable[[], Surface], max_bytes: int, *, admit: Admit
         running: Running = sdk.served(surface(), max_bytes)
         return running
 
-    return LazyMcpApp(load, admit=admit, only_post=True)
+    return LazyMcpApp(load, admit=admit, sender_of=sender_of, only_post=True)
 
 
 def _refusal(missing: SdkMissing, body: bytes) -> Response:

@@ -726,7 +726,7 @@ class HttpConnection(HttpToolsProtocol):
         request = RpcRequest(bytes(post.body))
         if app is not None and (is_mcp(request, has_mcp_header=post.has_mcp_header) if posted else post.has_mcp_header):
             self._pending[0] = pending = AsgiRequest(asgi_cycle_of(self, post, keep_alive=not self._stopping), app)
-            self._start_asgi(pending, address_block(post.peer.host))
+            self._start_asgi(pending, self._queue_key(post))
             return None
         if not posted:
             return responses.WRONG_METHOD_HEAD if post.method == b"HEAD" else responses.WRONG_METHOD
@@ -746,6 +746,14 @@ class HttpConnection(HttpToolsProtocol):
             return came
         self._answer_in_task(post, came)
         return None
+
+    def _queue_key(self, post: PostRequest) -> str:
+        """The key of an MCP request in the queue: its address. If that is full, a known sender has a key of its own."""
+        address, sender_of = address_block(post.peer.host), self._endpoint.mcp_sender_of
+        if sender_of is None or self._endpoint.queue.has_room(address):
+            return address
+        name = sender_of(bytes(post.body[:BYTES_BEFORE_ADMISSION]), post.peer)
+        return address if name is None else f"agent {name}"
 
     def _identify(self, request: RpcRequest) -> None:
         """Find the known agent of this connection by its first message."""

@@ -64,6 +64,8 @@ class Endpoint:
     mcp: ASGI3Application | None = None
     routes: PostRoutes | None = None
     identify: Identify | None = None
+    # The name of the known sender of an MCP request.
+    mcp_sender_of: Callable[[bytes, Peer], str | None] | None = None
     queue: RequestQueue = field(default_factory=RequestQueue)
     shared_turns: FairScheduler = field(default_factory=FairScheduler)
     # The tasks that answer requests. The references keep them alive, and a stopping server waits for them.

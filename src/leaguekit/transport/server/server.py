@@ -21,6 +21,7 @@ from uvicorn._types import ASGI3Application
 from uvicorn.server import ServerState
 
 from leaguekit.transport.addresses import LOOPBACK, Network, is_behind_proxy
+from leaguekit.transport.base import Peer
 from leaguekit.transport.descriptors import backlog
 from leaguekit.transport.server.connection import HttpConnection
 from leaguekit.transport.server.connection_slots import ConnectionSlots, Limits
@@ -38,6 +39,9 @@ _DEFAULT_LIMITS = Limits()
 
 class McpApp(Protocol):
     """The ASGI application that answers the requests of MCP."""
+
+    # The name of the known sender of a request with a body; None if its sender is not known.
+    sender_of: Callable[[bytes, Peer], str | None] | None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
@@ -137,7 +141,15 @@ class Server:
         loopback = LOOPBACK if is_behind_proxy(endpoint, self._addresses) else ()
         host_names = HostNames(names, endpoint)
         self._endpoint = Endpoint(
-            route, limits, host_names, (*loopback, *proxies), ConnectionSlots(limits), mcp_app, routes, identify
+            route,
+            limits,
+            host_names,
+            (*loopback, *proxies),
+            ConnectionSlots(limits),
+            mcp_app,
+            routes,
+            identify,
+            None if mcp is None else mcp.sender_of,
         )
         self._state = ServerState()
         self._config = uvicorn.Config(
