@@ -49,8 +49,8 @@ async def test_standings_are_made_only_as_often_as_anybody_is_sent_them(
         made.append(asyncio.get_running_loop().time())
         return really(self, round_id)
 
-    really = StandingsPublisher.make
-    monkeypatch.setattr(StandingsPublisher, "make", noted)
+    really = StandingsPublisher.make_updates
+    monkeypatch.setattr(StandingsPublisher, "make_updates", noted)
     async with Hall(tmp_path) as hall:
         referee, *players = await hall.scripted_league(players=10, capacity=10)
         await hall.until(lambda: len(hall.league.referees[referee.id].assigned_matches) == 5)

@@ -176,6 +176,7 @@ async def _outcome(pieces: Sequence[bytes]) -> Outcome:
             super().on_headers_complete()
 
     with listen("127.0.0.1", 0) as sock, mock.patch.object(transport_server, "HttpConnection", Counting):
+        application.sender_of = None  # type: ignore[attr-defined]
         server = Server(
             of_requests(handle),
             sockets=[sock],
