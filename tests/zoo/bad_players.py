@@ -378,7 +378,7 @@ ZOO: tuple[Row, ...] = (
     Row(
         "exits after its first move", at(CALL, leaves), (PLAYED, "UNREACHABLE", "UNREACHABLE"), (), (0, 5.5, 0), AT_ONCE
     ),
-    Row("exits after its first move", at(CALL, leaves), _always("UNREACHABLE"), ("E009",) * 4, (0, 0.5, 0), IN_TURNS),
+    Row("exits after its first move", at(CALL, leaves), _always("UNREACHABLE"), ("E009",) * 4, (0, 0.25, 0), IN_TURNS),
     Row("answers referees 5 MB", at(MATCH, saying(FIVE_MEGABYTES)), _always("UNREACHABLE"), ("E009",) * 4),
     Row("answers everybody 5 MB", saying(FIVE_MEGABYTES), _always("UNREACHABLE"), ("E009",) * 4, (6, 0, 0)),
     Row("refuses", at(INVITATION, with_fields(accept=False)), _always("REFUSED_INVITATION")),
