@@ -8,7 +8,7 @@ that is passed in. Positions are immutable values: playing a move makes a new po
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 Side = Literal["A", "B"]
@@ -40,11 +40,11 @@ class Outcome(NamedTuple):
 
 
 class Knowledge(NamedTuple):
-    """What a player knows when it moves: its view, the opponent's earlier choices, and the numbers drawn earlier."""
+    """What a player knows when it moves. The opponent's earlier choices and the numbers drawn earlier are functions."""
 
     view: dict[str, Any]
-    choices: Iterable[str | None]
-    numbers: Iterable[int]
+    choices: Callable[[], list[str | None]]
+    numbers: Callable[[], list[int]]
 
 
 class Game(ABC, Generic[PositionT]):

@@ -86,7 +86,7 @@ class EvenOdd(Game[Position]):
 
     def worth(self, known: Knowledge) -> Callable[[Any], float]:
         """Weigh a draw (1 point, if the opponent chooses the same) against a win (3, if the number is right)."""
-        choices, numbers = [*known.choices], [*known.numbers]
+        choices, numbers = known.choices(), known.numbers()
         odd = sum([number % 2 for number in numbers])
 
         def points(option: Any) -> float:

@@ -61,7 +61,7 @@ class RockPaperScissors(Game[Position]):
 
     def worth(self, known: Knowledge) -> Callable[[Any], float]:
         """Beat the most frequent choice. A draw against it is better than a loss."""
-        choices = [*known.choices]
+        choices = known.choices()
         return lambda throw: 3 * choices.count(BEATS.get(throw)) + choices.count(throw)
 
     def moves(self, choice: str) -> list[Any]:

@@ -43,7 +43,7 @@ def messages_of(game: Game[Any]) -> MoveMessages:
 
 def make_call(game: Game[Any], question: Question, fields: dict[str, Any]) -> MoveCall:
     """A call with these fields that asks a player the question."""
-    if messages_of(game) is DOCUMENTED:
+    if isinstance(game, EvenOdd):
         return m.ChooseParityCall(**fields)
     return m.GameMoveCall(**fields, move_request=m.MoveRequest(**question._asdict()))
 

@@ -6,7 +6,8 @@ opponents to practise against. A strategy raises CannotPlay in a game that it ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from leaguekit.games import GAMES
@@ -56,9 +57,9 @@ def _choices(matches: list[PastMatch], result: Result) -> list[str]:
 def frequency(ctx: Context) -> Any:
     """Expect the opponent's most frequent choice, and answer it. For a new opponent, use the choices of all others."""
     game = GAMES.get(ctx.game_type)
-    numbers = (match.drawn_number for match in ctx.history if match.drawn_number)
+    known = Knowledge(ctx.view, partial(_opponent_choices, ctx), partial(_drawn_numbers, ctx))
     try:
-        worth = None if game is None else game.worth(Knowledge(ctx.view, _opponent_choices(ctx), numbers))
+        worth = None if game is None else game.worth(known)
     except ValueError as error:
         raise CannotPlay(f"frequency {error}") from None
     if worth is None:
@@ -66,11 +67,15 @@ def frequency(ctx: Context) -> Any:
     return _best(ctx, worth)
 
 
-def _opponent_choices(ctx: Context) -> Iterator[str | None]:
+def _drawn_numbers(ctx: Context) -> list[int]:
+    return [match.drawn_number for match in ctx.history if match.drawn_number]
+
+
+def _opponent_choices(ctx: Context) -> list[str | None]:
     """The choices of this opponent, or else of all opponents."""
     played, opponent = ctx.played(), ctx.opponent_id
-    for match in [match for match in played if match.opponent_id == opponent] or played:
-        yield match.opponent_choice
+    theirs = [match.opponent_choice for match in played if match.opponent_id == opponent]
+    return theirs or [match.opponent_choice for match in played]
 
 
 def _best(ctx: Context, worth: Callable[[Any], float]) -> Any:

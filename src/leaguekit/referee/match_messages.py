@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import UNSET, Raw, UnsetType
 
 from leaguekit.agents.world import World
-from leaguekit.games import game
+from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES, Question, Side, other
 from leaguekit.match.move_messages import MoveCall, make_call, number_fields
 from leaguekit.match.rulings import Verdict
@@ -99,7 +99,7 @@ class MatchMessages:
             "deadline": self.time_in(seconds),
             "context": context,
         }
-        return make_call(game(self._assignment.game_type), question, fields)
+        return make_call(GAMES[self._assignment.game_type], question, fields)
 
     def game_error(self, side: Side, fault: GameFault, stage: MatchState, next_retry_in: float | None) -> m.GameError:
         return m.game_error(
