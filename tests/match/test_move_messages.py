@@ -8,7 +8,7 @@ import pytest
 from leaguekit.games import GAMES
 from leaguekit.games.base import Game, Knowledge, Question
 from leaguekit.match.move_messages import (
-    BY_CALL,
+    MOVE_MESSAGES,
     make_call,
     make_response,
     messages_of,
@@ -46,7 +46,7 @@ def test_a_call_asks_what_the_game_asks(name):
     assert (question_of(call).move_type, question_of(call).valid_options) == asked[:2]
 
 
-@pytest.mark.parametrize("messages", BY_CALL.values())
+@pytest.mark.parametrize("messages", MOVE_MESSAGES)
 def test_a_response_contains_the_move(messages):
     call = samples_of(m.message_type(messages.call))[0]
     fields = msgspec.structs.asdict(samples_of(m.message_type(messages.response))[0])

@@ -27,8 +27,9 @@ class MoveMessages(NamedTuple):
 
 DOCUMENTED = MoveMessages(m.ChooseParityCall, m.ChooseParityResponse, "parity_choice", "E004")
 GENERAL = MoveMessages(m.GameMoveCall, m.GameMoveResponse, "move_data", "E057")
-BY_CALL: dict[type[m.Message], MoveMessages] = {messages.call: messages for messages in (DOCUMENTED, GENERAL)}
-BY_RESPONSE: dict[type[m.Message], MoveMessages] = {messages.response: messages for messages in BY_CALL.values()}
+MOVE_MESSAGES = (DOCUMENTED, GENERAL)
+BY_CALL: dict[type[m.Message], MoveMessages] = {messages.call: messages for messages in MOVE_MESSAGES}
+BY_RESPONSE: dict[type[m.Message], MoveMessages] = {messages.response: messages for messages in MOVE_MESSAGES}
 CALL_TYPES = tuple(map(m.message_type, BY_CALL))
 
 # The documented call does not contain its question.

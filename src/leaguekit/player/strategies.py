@@ -7,6 +7,7 @@ opponents to practise against. A strategy raises CannotPlay in a game that it ca
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from leaguekit.games import GAMES
@@ -56,11 +57,7 @@ def _choices(matches: list[PastMatch], result: Result) -> list[str]:
 def frequency(ctx: Context) -> Any:
     """Expect the opponent's most frequent choice, and answer it. For a new opponent, use the choices of all others."""
     game = GAMES.get(ctx.game_type)
-    known = Knowledge(
-        ctx.view,
-        choices=lambda: _opponent_choices(ctx),
-        numbers=lambda: [match.drawn_number for match in ctx.history if match.drawn_number],
-    )
+    known = Knowledge(ctx.view, partial(_opponent_choices, ctx), partial(_drawn_numbers, ctx))
     try:
         worth = None if game is None else game.worth(known)
     except ValueError as error:
@@ -68,6 +65,10 @@ def frequency(ctx: Context) -> Any:
     if worth is None:
         raise CannotPlay(f"frequency cannot play {ctx.game_type}")
     return _best(ctx, worth)
+
+
+def _drawn_numbers(ctx: Context) -> list[int]:
+    return [match.drawn_number for match in ctx.history if match.drawn_number]
 
 
 def _opponent_choices(ctx: Context) -> list[str | None]:

@@ -125,7 +125,6 @@ def _registration() -> list[_Exchange]:
 
 def _gameflow() -> list[_Exchange]:
     table = [_standing(1, "P01", "Ada", wins=1), _standing(2, "P02", "Bob", wins=0)]
-    final = msgspec.convert(table, list[m.FinalStanding], from_attributes=True)
     pages: list[tuple[m.Request, m.Message]] = [
         (
             m.RoundAnnouncement(**_manager_tells, round_id=1, matches=[_announced("R1M1", "P02")]),
@@ -193,7 +192,7 @@ def _gameflow() -> list[_Exchange]:
                 total_rounds=1,
                 total_matches=1,
                 champion=m.Champion(player_id="P01", display_name="Ada", points=3),
-                final_standings=final,
+                final_standings=[_final(row) for row in table],
                 total_players=2,
             ),
             m.LeagueCompletedAck(**_acknowledged),
@@ -213,7 +212,7 @@ def _gameflow() -> list[_Exchange]:
             over,
         ),
     ]
-    standings = m.QueryData(standings=final)
+    standings = m.QueryData(standings=[_final(row) for row in table])
     following = m.NextMatch(match_id="R1M1", round_id=1, opponent_id="P02", referee_endpoint=_REFEREE)
     return [
         *found,
@@ -293,6 +292,10 @@ def _standing(rank: int, player_id: str, name: str, wins: int) -> m.Standing:
         points=3 * wins,
         technical_losses=0,
     )
+
+
+def _final(row: m.Standing) -> m.FinalStanding:
+    return msgspec.convert(row, m.FinalStanding, from_attributes=True)
 
 
 def _query(query_type: str, params: _Fields, token: str = "tok-p01-example") -> m.LeagueQuery:  # noqa: S107

@@ -15,7 +15,7 @@ from leaguekit.league.records import Match, Outcome
 from leaguekit.league.transcripts import check_transcript
 from leaguekit.manager.ledger import Ledger
 from leaguekit.match.draw import opens
-from leaguekit.match.move_messages import BY_CALL
+from leaguekit.match.move_messages import MOVE_MESSAGES
 from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDetails, TranscriptEntry
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.referee.transcripts import describe_message
@@ -35,7 +35,7 @@ PUBLIC_FIELDS = (
     "deadline",
     "context",
     "move_request",
-    *(messages.field for messages in BY_CALL.values()),
+    *(messages.field for messages in MOVE_MESSAGES),
     "move_info",
     "error_code",
     "error_name",
