@@ -73,20 +73,21 @@ def _report(
     )
 
 
-def _error(code: str, *, next_retry: bool) -> m.GameError:
+def _error(code: str, name: str, *, next_retry: bool) -> m.GameError:
     return m.game_error(
         _referee,
         **_of_match,
         code=code,
+        name=name,
         player_id="P02",
         action_required="CHOOSE_PARITY_RESPONSE",
         consequence="Technical loss if no valid choice arrives in time",
         retryable=True,
-        retry_info=m.RetryInfo(
-            retry_count=1, max_retries=3, **({"next_retry_at": THEN} if next_retry else {"time_remaining": 15.3})
-        ),
+        retry_count=1,
+        max_retries=3,
         detail="No answer came within 30 seconds.",
         game_state="COLLECTING_CHOICES",
+        **({"next_retry_at": THEN} if next_retry else {"time_remaining": 15.3}),
         context={"invalid_choice": "Even", "valid_choices": ["even", "odd"]},
     )
 
@@ -244,6 +245,7 @@ SAMPLES: tuple[m.Message, ...] = (
     m.league_error(
         _manager,
         code="E012",
+        name="AUTH_TOKEN_INVALID",
         original_message_type="LEAGUE_QUERY",
         affected_player="P01",
         action_required="Send the token of your latest registration.",
@@ -253,8 +255,8 @@ SAMPLES: tuple[m.Message, ...] = (
         detail="The auth_token is not valid here.",
         context={"provided_token": "tok-inva…", "expected_format": "tok-{agent_id}-{hash}", "player_id": "P01"},
     ),
-    _error("E001", next_retry=True),
-    _error("E004", next_retry=False),
+    _error("E001", "TIMEOUT_ERROR", next_retry=True),
+    _error("E004", "INVALID_PARITY_CHOICE", next_retry=False),
     m.LeagueQuery(
         **_player,
         auth_token="tok-p01-secret",

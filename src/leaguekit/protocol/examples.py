@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
-import msgspec
-
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import ProtocolError
@@ -227,6 +225,8 @@ def _errors() -> list[_Exchange]:
         "action_required": "CHOOSE_PARITY_RESPONSE",
         "consequence": "Technical loss at wrong answer 4, or if no valid one comes before the deadline.",
         "retryable": True,
+        "retry_count": 1,
+        "max_retries": 3,
         "game_state": "COLLECTING_CHOICES",
     }
     fields = {name: value for name, value in _referee_tells.items() if name not in _by("", "")}
@@ -234,15 +234,17 @@ def _errors() -> list[_Exchange]:
     silent = m.game_error(
         envelope,
         code="E001",
+        name="TIMEOUT_ERROR",
         detail="No answer came within 30 seconds.",
-        retry_info=m.RetryInfo(retry_count=1, max_retries=3, next_retry_at=_RETRY_AT),
+        next_retry_at=_RETRY_AT,
         **fields | retried,
     )
     wrong = m.game_error(
         envelope,
         code="E004",
+        name="INVALID_PARITY_CHOICE",
         detail="'Even' is not exactly even or odd.",
-        retry_info=m.RetryInfo(retry_count=1, max_retries=3, time_remaining=25.5),
+        time_remaining=25.5,
         context={"invalid_choice": "Even", "valid_choices": ["even", "odd"]},
         **fields | retried,
     )
@@ -295,7 +297,16 @@ def _standing(rank: int, player_id: str, name: str, wins: int) -> m.Standing:
 
 
 def _final(row: m.Standing) -> m.FinalStanding:
-    return msgspec.convert(row, m.FinalStanding, from_attributes=True)
+    return m.FinalStanding(
+        rank=row.rank,
+        player_id=row.player_id,
+        display_name=row.display_name,
+        played=row.played,
+        wins=row.wins,
+        draws=row.draws,
+        losses=row.losses,
+        points=row.points,
+    )
 
 
 def _query(query_type: str, params: _Fields, token: str = "tok-p01-example") -> m.LeagueQuery:  # noqa: S107

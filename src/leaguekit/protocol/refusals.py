@@ -13,7 +13,7 @@ from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.fields import ConversationId, MatchId, Name, PlayerId
 from leaguekit.protocol.ids import MANAGER
-from leaguekit.protocol.messages import GameError, LeagueError, RetryInfo, envelope, game_error, league_error
+from leaguekit.protocol.messages import GameError, LeagueError, envelope, game_error, league_error
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.rpc import Call, InvalidCall, RpcError
@@ -44,6 +44,7 @@ def manager_refusal(
         message = league_error(
             envelope(MANAGER, now(), _conversation(known)),
             code=error.code,
+            name=error.fault.name,
             original_message_type=_original(known, call),
             affected_player=player or _valid(known.player_id, PlayerId) or None,
             action_required=error.fault.remedy,
@@ -65,12 +66,14 @@ def referee_refusal(sender: str, now: Callable[[], datetime]) -> Refuse:
         message = game_error(
             envelope(sender, now(), _conversation(known)),
             code=error.code,
+            name=error.fault.name,
             match_id=_valid(known.match_id, MatchId),
             player_id=_valid(known.player_id, PlayerId) or None,
             action_required=error.fault.remedy,
             consequence=_CONSEQUENCE,
             retryable=error.fault.retryable,
-            retry_info=RetryInfo(retry_count=0, max_retries=0),
+            retry_count=0,
+            max_retries=0,
             detail=error.detail,
             context={"action": _original(known, call)} | error.context,
         )

@@ -17,6 +17,7 @@ from leaguekit.match.signals import GameFault, Void
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.decoding import encode
+from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import MatchRole, MatchState
 from leaguekit.protocol.ids import PROTOCOL, match_conversation, sender_of
 from leaguekit.protocol.rpc import MAX_BYTES
@@ -105,19 +106,18 @@ class MatchMessages:
         return m.game_error(
             self._envelope(),
             code=fault.code,
+            name=CATALOGUE[fault.code].name,
             match_id=self._assignment.match_id,
             player_id=self._seats[side].player_id,
             action_required=fault.action_required,
             consequence=fault.consequence,
             retryable=fault.retryable,
-            retry_info=m.RetryInfo(
-                retry_count=fault.retry_count,
-                max_retries=fault.max_retries,
-                next_retry_at=UNSET if next_retry_in is None else self.time_in(next_retry_in),
-                time_remaining=UNSET if fault.time_remaining is None else round(fault.time_remaining, 3),
-            ),
+            retry_count=fault.retry_count,
+            max_retries=fault.max_retries,
             detail=fault.detail,
             game_state=stage,
+            next_retry_at=UNSET if next_retry_in is None else self.time_in(next_retry_in),
+            time_remaining=UNSET if fault.time_remaining is None else round(fault.time_remaining, 3),
             context=fault.context,
             auth_token=self._seats[side].shown_token,
             league_id=self._assignment.league_id,

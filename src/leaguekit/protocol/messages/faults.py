@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import (
     Count,
     ErrorCode,
@@ -91,17 +90,31 @@ class LeagueErrorAck(AgentAnswer, kw_only=True, tag="LEAGUE_ERROR_ACK"):
 
 
 def league_error(
-    envelope: Envelope, *, code: str, original_message_type: str, detail: str, context: dict[str, Any], **fields: Any
+    envelope: Envelope,
+    *,
+    code: str,
+    name: str,
+    original_message_type: str,
+    action_required: str,
+    retryable: bool,
+    consequence: str,
+    detail: str,
+    context: dict[str, Any],
+    affected_player: str | None = None,
+    retry_info: RetryInfo | UnsetType = UNSET,
 ) -> LeagueError:
     """A LEAGUE_ERROR with the fields of every document."""
-    name = CATALOGUE[code].name
     return LeagueError(
         **envelope,
-        **fields,
         error_code=code,
         error_description=name,
         error_name=name,
         original_message_type=original_message_type,
+        affected_player=affected_player,
+        action_required=action_required,
+        retryable=retryable,
+        retry_info=retry_info,
+        consequence=consequence,
         context={"detail": detail, "action": original_message_type} | context,
     )
 
@@ -110,25 +123,47 @@ def game_error(
     envelope: Envelope,
     *,
     code: str,
+    name: str,
+    match_id: str | UnsetType,
     player_id: str | None,
+    action_required: str,
+    consequence: str,
+    retryable: bool,
+    retry_count: int,
+    max_retries: int,
     detail: str,
+    game_state: MatchState | UnsetType = UNSET,
+    next_retry_at: str | UnsetType = UNSET,
+    time_remaining: float | UnsetType = UNSET,
     context: dict[str, Any] | None = None,
-    retry_info: RetryInfo,
-    **fields: Any,
+    auth_token: str | UnsetType = UNSET,
+    league_id: str | UnsetType = UNSET,
+    round_id: int | UnsetType = UNSET,
 ) -> GameError:
     """A GAME_ERROR with the fields of every document. The retries are both at the top and in ``retry_info``."""
-    name = CATALOGUE[code].name
     return GameError(
         **envelope,
-        **fields,
+        auth_token=auth_token,
         error_code=code,
         error_description=name,
         error_name=name,
+        match_id=match_id,
         affected_player=player_id,
         player_id=player_id,
-        retry_info=retry_info,
-        retry_count=retry_info.retry_count,
-        max_retries=retry_info.max_retries,
-        time_remaining=retry_info.time_remaining,
+        action_required=action_required,
+        retry_info=RetryInfo(
+            retry_count=retry_count,
+            max_retries=max_retries,
+            next_retry_at=next_retry_at,
+            time_remaining=time_remaining,
+        ),
+        retry_count=retry_count,
+        max_retries=max_retries,
+        time_remaining=time_remaining,
+        retryable=retryable,
+        game_state=game_state,
+        consequence=consequence,
         context={"detail": detail} | (context or {}),
+        league_id=league_id,
+        round_id=round_id,
     )
