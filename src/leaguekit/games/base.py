@@ -58,11 +58,6 @@ class Game(ABC, Generic[PositionT]):
     # A sentence for pages that says why chance alone decides between two players; empty if it does not.
     luck: ClassVar[str] = ""
 
-    @property
-    def pure_chance(self) -> bool:
-        """Whether chance alone decides between any two players."""
-        return bool(self.luck)
-
     def draw(self, seed: bytes) -> int | None:  # noqa: ARG002 - games with chance use it
         """The number that is drawn, derived from the seed; None for a game without chance."""
         return None
