@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from leaguekit.games import GAMES
+from leaguekit.match.move_messages import messages_of
 from leaguekit.transport.base import Caller, Peer
 
 Json = dict[str, Any]
@@ -346,7 +347,7 @@ class Row(NamedTuple):
     games: tuple[str, ...] = ALL_GAMES
 
     def errors_in(self, game: str) -> tuple[str, ...]:
-        wrong_choice = "E004" if GAMES[game].asks_for_parity else "E057"
+        wrong_choice = messages_of(GAMES[game]).error_code
         return tuple(wrong_choice if code == "E004" else code for code in self.errors)
 
 
