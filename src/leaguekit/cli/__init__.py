@@ -107,6 +107,10 @@ def main(argv: list[str] | None = None) -> int:
         return _report_error(called, error)
     except UnicodeEncodeError as error:
         return _report_error(called, _describe_bad_text(arguments, error))
+    except Exception as error:
+        if not isinstance(error, _component_errors()):
+            raise
+        return _report_error(called, error)
     except KeyboardInterrupt as interrupt:
         with warnings.catch_warnings():
             # Coroutines that were not started are freed with the traceback.
@@ -131,8 +135,22 @@ def _parser(called: str | None) -> argparse.ArgumentParser:
             name, help=text, description=text, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         if name == called:
-            import_module(f"leaguekit.cli.{module}").configure(subparser)
+            command = import_module(f"leaguekit.cli.{module}")
+            subparser.epilog = command.EXAMPLES
+            subparser.set_defaults(run=command.run)
+            command.configure(subparser)
     return parser
+
+
+def _component_errors() -> tuple[type[Exception], ...]:
+    """The errors of other packages whose text is for the user. They are imported when there is an error."""
+    from leaguekit.agents.registration import RegistrationRefused
+    from leaguekit.player.strategies import CannotPlay
+    from leaguekit.player.strategy_loading import NoSuchStrategy
+    from leaguekit.store.base import StoreError
+    from leaguekit.transport.server.server import CannotListen
+
+    return RegistrationRefused, CannotPlay, NoSuchStrategy, StoreError, CannotListen
 
 
 def _describe_bad_text(arguments: list[str], error: UnicodeEncodeError) -> CommandError:

@@ -20,9 +20,7 @@ message in it. Nothing that is there is ever overwritten.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("--out", metavar="DIR", type=Path, help="write the examples into this folder")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -41,13 +41,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     stores.add_options(parser)
     parser.add_argument("--format", choices=("json", "jsonl", "csv"), default="json", help="default json")
     parser.add_argument("--what", choices=tuple(COLUMNS), help="default results, or all of them into a folder")
     parser.add_argument("--out", metavar="FILE|DIR", help="where to (default: standard output); a folder ends with /")
     parser.add_argument("--endpoints", action="store_true", help="also export where agents listen")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

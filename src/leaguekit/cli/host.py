@@ -29,14 +29,12 @@ prints how to continue. A process that is killed is started again.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     manager.configure(parser)
-    parser.epilog = EXAMPLES
     parser.add_argument(
         "--referees", metavar="N", type=int, help="how many referees (default 1, or as many as were there)"
     )
     parser.add_argument(
         "--gateway", action="store_true", help="seats for chat applications and people too, at the port after the rest"
     )
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -60,12 +58,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _start(options: argparse.Namespace, processes: Processes) -> str:
     """Start all processes. Returns the command that starts them again."""
-    try:
-        sock = listen(options.host, options.port)
-        referees = _open_referee_sockets(options)
-        gateways = [listen(options.host, options.port and referees[-1].getsockname()[1] + 1)] if options.gateway else []
-    except CannotListen as error:
-        raise CommandError(str(error)) from None
+    sock = listen(options.host, options.port)
+    referees = _open_referee_sockets(options)
+    gateways = [listen(options.host, options.port and referees[-1].getsockname()[1] + 1)] if options.gateway else []
     # The referees call the manager from this machine, so its local URL is right for them.
     url = program.url_of_socket(sock)
     endpoints = [program.url_of_socket(sock, program.outward_url(options)) for sock in referees]

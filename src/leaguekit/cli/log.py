@@ -26,14 +26,12 @@ No line has a token, or a hash of one. The league's seed is printed only when th
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     stores.add_options(parser)
     parser.add_argument("--after", metavar="N", type=int, default=0, help="only events after this number")
     parser.add_argument("--match", metavar="MATCH", help="only this match, such as R2M3")
     parser.add_argument("--agent", metavar="ID", help="only this agent, such as P07 or REF01, and its matches")
     parser.add_argument("--follow", action="store_true", help="also print what is written from now on")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -72,7 +72,6 @@ _LIMITS: dict[str, tuple[float, int]] = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     program.add_options(parser, port=8000)
     program.add_allow_option(parser)
     program.add_proxy_options(parser)
@@ -116,7 +115,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     # For `league run`: its n-th player is always P0n, and its plan is stored with the league.
     parser.add_argument("--grant-ids", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--run-plan", help=argparse.SUPPRESS)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -352,8 +350,6 @@ async def _open_league(manager: Any, store: str, keep_token: Callable[[], None])
     try:
         await manager.open()
         keep_token()
-    except StoreError as error:
-        raise CommandError(str(error)) from None
     except (msgspec.MsgspecError, ValueError, LookupError, AttributeError, TypeError) as error:
         why = f"the league in {store} cannot be taken up: {error!r}"
         raise CommandError(f"{why}; `league verify` checks its log") from None

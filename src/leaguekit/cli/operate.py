@@ -42,7 +42,6 @@ EXAMPLES = """examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     command = parser.prog.rpartition(" ")[2]
     if command == "add-player":
         parser.add_argument("--endpoint", metavar="URL", required=True, help="where it listens")
@@ -68,7 +67,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     if command not in (*PUBLIC_COMMANDS, "add-player", "agents", "query", "start"):
         parser.add_argument("--reason", default="", help="why; kept in the league's log")
     add_options(parser)
-    parser.set_defaults(run=run)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -26,7 +26,7 @@ from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
 from leaguekit.transport.client.caller import HttpCaller
-from leaguekit.transport.server.server import CannotListen, listen
+from leaguekit.transport.server.server import listen
 
 EXAMPLES = f"""examples:
   league players --count 7                                  opponents to practise with
@@ -46,7 +46,6 @@ FILES_PER_PLAYER = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("--count", metavar="N", type=int, default=2, help="how many players (default 2)")
     parser.add_argument(
         "--manager", metavar="URL", default="http://127.0.0.1:8000/mcp", help="default http://127.0.0.1:8000/mcp"
@@ -57,7 +56,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", metavar="BASE", type=int, default=8101, help="default 8101; 0 takes free ones")
     parser.add_argument("--seed", metavar="N", type=int, help="make the strategies' chance repeatable")
     parser.add_argument("--data-dir", metavar="DIR", type=Path, default=Path("SHARED"), help="default SHARED")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -100,13 +98,10 @@ async def _serve(options: argparse.Namespace, players: list[Player], stop: progr
 
 
 def _sockets(options: argparse.Namespace, count: int, opened: contextlib.ExitStack) -> list[socket.socket]:
-    try:
-        return [
-            opened.enter_context(contextlib.closing(listen(options.host, options.port and options.port + number)))
-            for number in range(count)
-        ]
-    except CannotListen as error:
-        raise CommandError(str(error)) from None
+    return [
+        opened.enter_context(contextlib.closing(listen(options.host, options.port and options.port + number)))
+        for number in range(count)
+    ]
 
 
 class _PlayerGroup:

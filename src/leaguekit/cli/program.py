@@ -18,17 +18,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from leaguekit.agents.logs import TerminalFormatter, skip_unused_log_fields
-from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
 from leaguekit.cli import CommandError
 from leaguekit.protocol.codes import Purpose, with_code, without_codes
 from leaguekit.protocol.plain_text import sanitize_lines
 from leaguekit.protocol.refusals import Refuse
-from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Address, AddressPolicy, Network, read_url
 from leaguekit.transport.base import Unreachable
 from leaguekit.transport.descriptors import max_descriptors
-from leaguekit.transport.server.server import CannotListen, listen
+from leaguekit.transport.server.server import listen
 
 Stop = asyncio.Event
 MAX_FILES = 16_384
@@ -113,13 +111,10 @@ def policy_for(options: argparse.Namespace) -> AddressPolicy:
 
 def open_socket(options: argparse.Namespace, manager: str = "") -> tuple[socket.socket, str]:
     """Open the socket to serve. Returns it with the URL at which others, above all the manager, reach it."""
-    try:
-        if options.socket_fd is not None:
-            served = socket.socket(fileno=options.socket_fd)
-        else:
-            served = listen(options.host, options.port)
-    except CannotListen as error:
-        raise CommandError(str(error)) from None
+    if options.socket_fd is not None:
+        served = socket.socket(fileno=options.socket_fd)
+    else:
+        served = listen(options.host, options.port)
     return served, options.endpoint or url_of_socket(served, manager)
 
 
@@ -249,8 +244,4 @@ def print_notice(text: str) -> None:
 
 async def serve_agent(agent: Agent, served: socket.socket, refuse: Refuse, stop: Stop) -> int:
     """Serve a player or a referee until its league is over. Returns the exit code."""
-    try:
-        is_over = await serve(agent, served, refuse, stop, tell=print_notice)
-    except (RegistrationRefused, StoreError) as error:
-        raise CommandError(str(error)) from None
-    return 0 if is_over else 130
+    return 0 if await serve(agent, served, refuse, stop, tell=print_notice) else 130

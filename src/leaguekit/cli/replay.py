@@ -33,11 +33,9 @@ whether the draw is the one that was committed to. Only referees of leaguekit de
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     stores.add_options(parser)
     parser.add_argument("match_id", metavar="MATCH", help="such as R2M3")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

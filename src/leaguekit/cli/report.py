@@ -36,11 +36,9 @@ PAGE = "index.html"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     stores.add_options(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("report"), help="the folder (default report)")
     parser.add_argument("--json", action="store_true", help="print one JSON object: the figures and the files")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

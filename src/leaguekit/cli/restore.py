@@ -39,7 +39,6 @@ The exit code is 0 if the store is in place, 2 if not, 130 after Ctrl-C; then th
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("backup", metavar="BACKUP", help="the file that `league backup` wrote")
     parser.add_argument("store", metavar="STORE", nargs="?", help="the file to restore (default: the league's own)")
     parser.add_argument(
@@ -50,21 +49,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="where the league's own store is (default SHARED)",
     )
     add_common_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     for address in (options.backup, options.store or ""):
         require_sqlite(address, ["pg_restore", "league.dump", "--clean", "--if-exists", "--no-owner"])
     backup = Path(options.backup)
-    try:
-        league_id = read_league_id(backup)
-        default_file = default_store(options.data_dir, league_id)
-        store = Path(options.store or default_file)
-        with stores.Progress("MB copied") as progress:
-            copied = copy_store(backup, store, replaces=options.force, locks=True, progress=progress.update)
-    except StoreError as error:
-        raise CommandError(str(error)) from None
+    league_id = read_league_id(backup)
+    default_file = default_store(options.data_dir, league_id)
+    store = Path(options.store or default_file)
+    with stores.Progress("MB copied") as progress:
+        copied = copy_store(backup, store, replaces=options.force, locks=True, progress=progress.update)
     summary = {"league_id": league_id, "backup": str(backup), "store": str(store), **copied._asdict()}
     missing = [name for name in (ADMIN_TOKEN, REFEREE_CODE) if not (default_file.parent / name).exists()]
     journals = sorted(map(str, default_file.parent.parent.glob("*/journal.jsonl")))

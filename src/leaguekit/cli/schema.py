@@ -17,10 +17,8 @@ EXAMPLES = """examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("type", metavar="TYPE", nargs="?", help="a message type, such as GAME_INVITATION")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write all schemas into this folder")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

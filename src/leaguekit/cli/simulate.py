@@ -18,8 +18,8 @@ from leaguekit.cli.comparison_report import as_json, as_text, wrap
 from leaguekit.cli.tables import json_line, pluralize, warn_of_replaced_moves
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
-from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
-from leaguekit.player.strategy_loading import NoSuchStrategy, load
+from leaguekit.player.strategies import STRATEGIES, check_can_play, strategies_for
+from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import AsyncStrategyError, Entrant
@@ -64,7 +64,6 @@ is printed with the command that replays it. Ctrl-C ends the command, and prints
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument(
         "--players",
         metavar="N",
@@ -90,7 +89,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what goes wrong (default none)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -100,12 +98,9 @@ def run(options: argparse.Namespace) -> int:
         options.players = PLAYERS_WITH_FAULTS if has_faults else max(2, strategy_count)
     if options.players < 2 or options.referees < 1 or options.seeds < 1:
         raise CommandError("a simulation needs at least --players 2, --referees 1 and --seeds 1")
-    try:
-        functions = [load(name) for name in options.strategies]
-        for name, function in zip(options.strategies, functions, strict=True):
-            check_can_play(name, function, options.game)
-    except (NoSuchStrategy, CannotPlay) as error:
-        raise CommandError(str(error)) from None
+    functions = [load(name) for name in options.strategies]
+    for name, function in zip(options.strategies, functions, strict=True):
+        check_can_play(name, function, options.game)
     if not has_faults:
         if options.players < strategy_count:
             raise CommandError(

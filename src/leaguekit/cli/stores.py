@@ -17,7 +17,7 @@ from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchTranscript
 from leaguekit.store.base import LogReader, Stored, StoreError
-from leaguekit.store.head import MissingEnd, missing_end, read_head
+from leaguekit.store.head import missing_end, read_head
 from leaguekit.store.opening import open_reader
 
 PAGE_EVENTS = 2_000
@@ -45,16 +45,11 @@ def run(
 ) -> int:
     """Open the store for reading and do some work with it. Returns the exit code of the work.
 
-    With ``warns``, there is a warning on stderr if the end of the log is missing. Without it, MissingEnd is raised if
-    the whole log is missing.
+    With ``warns``, there is a warning on stderr if the end of the log is missing. MissingEnd is raised if the whole log
+    is missing.
     """
     options.store = options.store or newest_store(options.data_dir)
-    try:
-        return asyncio.run(_with_reader(options.store, work, warns=warns))
-    except StoreError as error:
-        if isinstance(error, MissingEnd) and not warns:
-            raise
-        raise CommandError(str(error)) from None
+    return asyncio.run(_with_reader(options.store, work, warns=warns))
 
 
 def newest_store(data_dir: Path) -> Path:

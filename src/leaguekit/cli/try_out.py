@@ -26,8 +26,8 @@ from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import manager_server
 from leaguekit.player.context import PastMatch
 from leaguekit.player.player import Player, PlayerAgent
-from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play
-from leaguekit.player.strategy_loading import NoSuchStrategy, load
+from leaguekit.player.strategies import STRATEGIES, check_can_play
+from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code, with_code
 from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.patterns import valid
@@ -62,7 +62,6 @@ MATCH = "R1M1"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("url", metavar="URL", nargs="?", help="where the agent listens")
     parser.add_argument("--game", choices=sorted(GAMES), default=DEFAULT_GAME, help=f"default {DEFAULT_GAME}")
     parser.add_argument("--opponent", metavar="STRATEGY", default="random", help="default random")
@@ -76,34 +75,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="open: accept agents that deviate from the specification (default spec)",
     )
     program.add_allow_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
-        strategy = load(options.opponent)
-        check_can_play(options.opponent, strategy, options.game)
-        opponent = Player(OPPONENT, strategy)
-    except (NoSuchStrategy, CannotPlay) as error:
-        raise CommandError(str(error)) from None
+    strategy = load(options.opponent)
+    check_can_play(options.opponent, strategy, options.game)
+    opponent = Player(OPPONENT, strategy)
     # The display has everything that matters, so the logs of our own agents are not needed.
     with silenced_logging():
         return program.run(lambda stop: _try(options, opponent, stop))
 
 
 async def _try(options: argparse.Namespace, opponent: Player, stop: program.Stop) -> int:
-    codes: list[int] = []
     with TemporaryDirectory() as folder, contextlib.ExitStack() as opened:
         match = _FriendlyMatch(options, opponent, opened, Path(folder))
-
-        async def play() -> None:
-            codes.append(await match.play())
-
         try:
-            await run_until(stop, play())
+            code = await run_until(stop, match.play())
         finally:
             await match.caller.close()
-    return codes[0] if codes else 130
+    return 130 if code is None else code
 
 
 class _FriendlyMatch:

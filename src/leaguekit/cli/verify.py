@@ -35,10 +35,8 @@ The league may run meanwhile. The exit code is 0 if all is right, 1 if something
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     stores.add_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -36,10 +36,8 @@ It ends with the league, or with Ctrl-C. If the manager does not answer for a wh
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("--manager", metavar="URL", default=MANAGER, help=f"default {MANAGER}")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
