@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Mapping
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -84,6 +85,16 @@ def read_input(name: str | Path) -> bytes:
     if len(content) > MAX_INPUT_BYTES:
         raise CommandError(f"cannot read {name}: it is larger than {MAX_INPUT_BYTES:,} bytes")
     return content
+
+
+def write_files(files: Mapping[Path, str | bytes]) -> None:
+    """Write files, and the folders that they are in. Raises CommandError."""
+    for path, content in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        except OSError as error:
+            raise CommandError(f"cannot write {path}: {error.strerror}") from None
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -88,16 +88,20 @@ def run(options: argparse.Namespace) -> int:
         params["admin_token"] = admin_token(options)
     if options.command == "start" and not options.yes:
         params |= _confirm_start(options.manager)
-    if options.command == "schedule":
-        answer = asyncio.run(_schedule(options.manager, params))
-    elif options.command in ("withdraw", "disqualify"):
-        answer = asyncio.run(_remove_players(options, params))
-    elif options.command == "rematch":
-        answer = asyncio.run(_rematch(options, params))
-    else:
-        answer = call(options.manager, params)
+    answer = asyncio.run(_send(options, params))
     print(json_line(answer) if options.json else _format(options.command, answer))
     return 0
+
+
+async def _send(options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
+    async with ManagerClient(options.manager) as manager:
+        if options.command == "schedule":
+            return await fetch_schedule(manager.call, params)
+        if options.command in ("withdraw", "disqualify"):
+            return await _remove_players(manager, options, params)
+        if options.command == "rematch":
+            return await _rematch(manager, options, params)
+        return await manager.call(params)
 
 
 def _confirm_start(manager: str) -> dict[str, int]:
@@ -121,16 +125,16 @@ def _confirm_start(manager: str) -> dict[str, int]:
     return {"most_matches": max(matches, CONFIRM_ABOVE_MATCHES)}
 
 
-async def _remove_players(options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
+async def _remove_players(
+    manager: ManagerClient, options: argparse.Namespace, params: dict[str, Any]
+) -> dict[str, Any]:
     """Withdraw or disqualify players, one after the other. Returns the status after the last."""
     if not options.players and not options.address:
         raise CommandError("name players, such as P07 or P10-P99, or an address with --from")
-    async with ManagerClient(options.manager) as manager:
-        answer: dict[str, Any] = {}
-        agents = await manager.call(params | {"command": "agents"})
-        chosen = _select_players(options, agents["agents"])
-        for player_id in chosen:
-            answer = await manager.call(params | {"player_id": player_id})
+    answer = await manager.call(params | {"command": "agents"})
+    chosen = _select_players(options, answer["agents"])
+    for player_id in chosen:
+        answer = await manager.call(params | {"player_id": player_id})
     return answer | {"left": chosen}
 
 
@@ -150,31 +154,25 @@ def _select_players(options: argparse.Namespace, agents: list[dict[str, Any]]) -
     return list(dict.fromkeys(chosen))
 
 
-async def _rematch(options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
+async def _rematch(manager: ManagerClient, options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
     """Order rematches, one after the other. Returns the status after the last."""
     if not options.matches and not options.held:
         raise CommandError("name matches, such as R2M3, or add --held for all that wait for the operator")
-    async with ManagerClient(options.manager) as manager:
-        answer = await manager.call({"command": "status"})
-        # A manager of an older release does not send which matches are held.
-        for match_id in dict.fromkeys([*options.matches, *(answer.get("held", ()) if options.held else ())]):
-            answer = await manager.call(params | {"match_id": match_id})
+    answer = await manager.call({"command": "status"})
+    # A manager of an older release does not send which matches are held.
+    for match_id in dict.fromkeys([*options.matches, *(answer.get("held", ()) if options.held else ())]):
+        answer = await manager.call(params | {"match_id": match_id})
     return answer
 
 
-def call(manager: str, params: dict[str, Any]) -> dict[str, Any]:
+def call(url: str, params: dict[str, Any]) -> dict[str, Any]:
     """Send a command to the manager and return its answer."""
-    return asyncio.run(_call(manager, params))
 
+    async def send() -> dict[str, Any]:
+        async with ManagerClient(url) as manager:
+            return await manager.call(params)
 
-async def _call(url: str, params: dict[str, Any]) -> dict[str, Any]:
-    async with ManagerClient(url) as manager:
-        return await manager.call(params)
-
-
-async def _schedule(url: str, params: dict[str, Any]) -> dict[str, Any]:
-    async with ManagerClient(url) as manager:
-        return await fetch_schedule(manager.call, params)
+    return asyncio.run(send())
 
 
 async def fetch_schedule(

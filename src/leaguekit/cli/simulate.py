@@ -113,9 +113,17 @@ def run(options: argparse.Namespace) -> int:
             raise CommandError(f"{option} cannot be used with --faults {options.faults}: leave out one of them")
     if not set(options.strategies) <= set(STRATEGIES):
         raise CommandError(f"with faults, --strategies must be of {', '.join(STRATEGIES)}")
-    from leaguekit.sim.campaign import run_campaign
+    from leaguekit.sim.campaign import Scenario, report
+    from leaguekit.sim.outcome import LeagueSetup
 
-    return run_campaign(options)
+    setup = LeagueSetup(
+        players=options.players,
+        referees=options.referees,
+        game=options.game,
+        strategies=tuple(options.strategies),
+    )
+    scenarios = [Scenario(options.seed + number, setup, options.faults) for number in range(options.seeds)]
+    return report(scenarios, options.seeds, as_json=options.json)
 
 
 def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:

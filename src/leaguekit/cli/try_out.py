@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from leaguekit.agents.calls import claimed_identity, ping
 from leaguekit.agents.logs import silenced_logging
 from leaguekit.agents.server import agent_server
-from leaguekit.agents.serving import run_until
+from leaguekit.agents.serving import Agent, run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.exchange_display import DisplayingCaller, ExchangeDisplay
@@ -31,7 +31,7 @@ from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code, with_code
 from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.patterns import valid
-from leaguekit.protocol.refusals import player_refusal
+from leaguekit.protocol.refusals import Refuse, player_refusal
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.referee.match_runner import MatchRunner
 from leaguekit.referee.open_player_client import DialectMemory, OpenPlayerClient
@@ -40,7 +40,7 @@ from leaguekit.referee.referee import RefereeAgent
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer
 from leaguekit.transport.client.caller import HttpCaller
-from leaguekit.transport.server.server import CannotListen, listen
+from leaguekit.transport.server.server import CannotListen, Server, listen
 
 EXAMPLES = f"""examples:
   league try                                     wait for an agent to register here, and play with it
@@ -120,6 +120,9 @@ class _FriendlyMatch:
         except CannotListen as error:
             raise CommandError(f"{error} With another --port, tell the agent that its manager is there.") from None
 
+    def _server(self, agent: Agent, name: str, refuse: Refuse) -> Server:
+        return agent_server(agent.answer, [self._sockets[name]], refuse, admits=agent.admits, caller=agent.caller)
+
     async def play(self) -> int:
         """Play the match. Returns the exit code."""
         url = self._options.url
@@ -148,9 +151,7 @@ class _FriendlyMatch:
             friendly_match.assigned_player(other, self._urls["opponent"]),
         )
         assignment = friendly_match.assignment(world, seats, self._options.game, secrets.token_bytes(32))
-        server = agent_server(
-            ours.answer, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller
-        )
+        server = self._server(ours, "opponent", player_refusal)
         await server.start()
         make_client = (
             partial(OpenPlayerClient, memory=DialectMemory()) if self._options.profile == "open" else SpecPlayerClient
@@ -191,12 +192,8 @@ class _FriendlyMatch:
         ours = PlayerAgent(self._opponent, World(self.caller, self._folder), own_url, self._urls["opponent"])
         servers = [
             manager_server(manager, self._sockets["manager"], handler=handler),
-            agent_server(
-                referee.answer, [self._sockets["referee"]], referee.refuse, admits=referee.admits, caller=referee.caller
-            ),
-            agent_server(
-                ours.answer, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller
-            ),
+            self._server(referee, "referee", referee.refuse),
+            self._server(ours, "opponent", player_refusal),
             manager_server(manager, agent_socket, handler=handler),
         ]
         hint = asyncio.get_running_loop().call_later(HINT_SECONDS, self._remind, manager, endpoint)
