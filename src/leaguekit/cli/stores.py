@@ -7,6 +7,7 @@ import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -49,7 +50,24 @@ def run(
     is missing.
     """
     options.store = options.store or newest_store(options.data_dir)
-    return asyncio.run(_with_reader(options.store, work, warns=warns))
+
+    async def read() -> int:
+        async with opened(options.store) as reader:
+            if warns:
+                await _warn_if_end_is_missing(options.store, reader)
+            return await work(reader)
+
+    return asyncio.run(read())
+
+
+@asynccontextmanager
+async def opened(address: str | Path) -> AsyncIterator[LogReader]:
+    """A reader of a store, which is closed in the end. Raises StoreError."""
+    reader = await open_reader(address)
+    try:
+        yield reader
+    finally:
+        await reader.close()
 
 
 def newest_store(data_dir: Path) -> Path:
@@ -64,18 +82,6 @@ def newest_store(data_dir: Path) -> Path:
 
 def _modified_at(path: Path) -> float:
     return path.stat().st_mtime if path.exists() else 0.0
-
-
-async def _with_reader(
-    address: str | Path, work: Callable[[LogReader], Coroutine[Any, Any, int]], *, warns: bool
-) -> int:
-    reader = await open_reader(address)
-    try:
-        if warns:
-            await _warn_if_end_is_missing(address, reader)
-        return await work(reader)
-    finally:
-        await reader.close()
 
 
 async def _warn_if_end_is_missing(address: str | Path, reader: LogReader) -> None:

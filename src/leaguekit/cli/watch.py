@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from leaguekit.agents.serving import run_until_first
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.live_view import news_text, render_league
 from leaguekit.cli.operate import MANAGER
@@ -55,17 +56,10 @@ async def _watch(options: argparse.Namespace, stop: program.Stop) -> int:
         if in_terminal
         else _print(follower, as_json=options.json)
     )
-    following, stopping = asyncio.create_task(follower.run()), asyncio.create_task(stop.wait())
-    display = asyncio.create_task(_display_when_available(follower, options.manager, showing))
-    try:
-        await asyncio.wait([display, stopping], return_when=asyncio.FIRST_COMPLETED)
-        if not display.done():
-            return 130
-        await display
-    finally:
-        for task in (display, following, stopping):
-            task.cancel()
-        await asyncio.gather(display, following, stopping, return_exceptions=True)
+    display = _display_when_available(follower, options.manager, showing)
+    await run_until_first(follower.run(), display, stop.wait())
+    if stop.is_set():
+        return 130
     if not options.json and follower.live is not None:
         print("\n".join(final_lines(follower.live)))
     return 0
