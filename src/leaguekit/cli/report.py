@@ -48,18 +48,24 @@ def run(options: argparse.Namespace) -> int:
 async def _report(reader: LogReader, out: Path, *, as_json: bool) -> int:
     from leaguekit.web.report import Period, Report
 
-    reading = _LeagueReader()
-    await stores.feed_events(reader, reading.take)
-    found = figures(reading.listing.league)
+    listing, period = LeagueTables(), Period("", "")
+
+    def take(event: e.Event) -> None:
+        nonlocal period
+        listing.take(event)
+        period = Period(period.since or event.at, event.at)
+
+    await stores.feed_events(reader, take)
+    found = figures(listing.league)
     tables = {"standings.csv": _standings, "cross-table.csv": _cross_table, "points.csv": _points}
     files = {name: "".join(map(csv_row, rows(found))) for name, rows in tables.items()}
-    files["results.csv"] = "".join(map(csv_row, _results(reading.listing)))
+    files["results.csv"] = "".join(map(csv_row, _results(listing)))
     files["figures.json"] = f"{json_line(msgspec.to_builtins(found))}\n"
-    report = Report(reading.listing.league, found, Period(reading.since, reading.until), files)
+    report = Report(listing.league, found, period, files)
     try:
         _write(out, files)
         with (out / PAGE).open("w", encoding="utf-8", newline="") as file:
-            async for piece in report.page(_matches(reader, reading.listing, report)):
+            async for piece in report.page(_matches(reader, listing, report)):
                 file.write(piece)
     except OSError as error:
         raise CommandError(f"cannot write {error.filename}: {error.strerror}") from None
@@ -76,18 +82,6 @@ def _write(folder: Path, files: dict[str, str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8", newline="")
-
-
-class _LeagueReader:
-    """Folds the events of a league, and notes the times of the first and the last."""
-
-    def __init__(self) -> None:
-        self.listing = LeagueTables()
-        self.since = self.until = ""
-
-    def take(self, event: e.Event) -> None:
-        self.listing.take(event)
-        self.since, self.until = self.since or event.at, event.at
 
 
 async def _matches(reader: LogReader, listing: LeagueTables, report: Report) -> AsyncIterator[ReportedMatch]:

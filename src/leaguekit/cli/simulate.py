@@ -132,9 +132,9 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
     progress = _Progress(comparison.league.matches * options.seeds, quiet=options.json)
     with _open_csv(options.out) as file, _note_interrupts() as interrupted, progress:
         for seed in range(options.seed, options.seed + options.seeds):
-            rows = None if file is None else _Rows(comparison, seed)
+            results: dict[str, MatchResult] = {}
             try:
-                for matches in comparison.play_rounds(seed, rows):
+                for matches in comparison.play_rounds(seed, None if file is None else results.__setitem__):
                     progress.advance(matches)
                     if interrupted:
                         break
@@ -142,8 +142,9 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
                 raise CommandError(str(error)) from None
             if interrupted:
                 break
-            if file is not None and rows is not None:
-                file.write("".join(rows.lines))
+            # Written at the end of a league, because only then the league counts.
+            if file is not None:
+                file.writelines(_csv_rows(seed, comparison.strategy_of, results))
     if options.json:
         print(json_line(_figures(options, comparison, progress) | as_json(comparison)))
     else:
@@ -164,22 +165,12 @@ def _open_csv(path: Path | None) -> Iterator[IO[str] | None]:
         raise CommandError(f"--out {path} cannot be written: {error.strerror}; name another file") from None
 
 
-class _Rows:
-    """The matches of a league as lines of CSV. They are written at its end, because only then the league counts."""
-
-    def __init__(self, comparison: Comparison, seed: int) -> None:
-        self.lines: list[str] = []
-        self._comparison = comparison
-        self._seed = seed
-        self._strategies: dict[str, str] = {}
-
-    def __call__(self, match_id: str, result: MatchResult) -> None:
-        # The seats are known only when the league has begun.
-        strategies = self._strategies = self._strategies or self._comparison.strategy_of
-        choices = result.details.choices
+def _csv_rows(seed: int, strategies: dict[str, str], results: dict[str, MatchResult]) -> Iterator[str]:
+    for match_id, result in results.items():
         a, b = result.score
-        cells = [self._seed, match_id, a, b, strategies[a], strategies[b], result.score[a], result.score[b]]
-        self.lines.append(csv_row([*cells, choices[a], choices[b], result.details.drawn_number]))
+        choices = result.details.choices
+        cells = [seed, match_id, a, b, strategies[a], strategies[b], result.score[a], result.score[b]]
+        yield csv_row([*cells, choices[a], choices[b], result.details.drawn_number])
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from leaguekit.agents.registration import Identity
+from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.games import rules
 from leaguekit.player.context import Context, Move, PastMatch, record_of
@@ -122,17 +123,13 @@ class Seat:
 
     async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
         """Answer a call of one of the league's agents. Raises NoAnswer if the seat is closed meanwhile."""
-        answering = asyncio.ensure_future(self.agent.answer(request, peer))
-        closing = asyncio.ensure_future(self._closing.wait())
         try:
-            await asyncio.wait((answering, closing), return_when=asyncio.FIRST_COMPLETED)
-            if not answering.done():
-                raise NoAnswer
-            return answering.result()
+            answer = await run_until(self._closing, self.agent.answer(request, peer))
         finally:
-            for task in (answering, closing):
-                task.cancel()
             self._notify_if_changed()
+        if answer is None and self._closing.is_set():
+            raise NoAnswer
+        return answer
 
     async def close(self) -> None:
         """Close the connections of referees that wait for a move. They will ask the next run of the gateway again."""

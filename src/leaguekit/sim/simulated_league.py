@@ -240,28 +240,27 @@ class SimulatedLeague:
 
     def _has_token(self, name: str) -> bool:
         """Whether an agent has a token on its disk."""
-        role, _, number = name.partition(" ")
-        own = f"Referee {number}" if role == "referee" else self._player_name(int(number))
-        return Path("SHARED", "agents", LEAGUE, f"{role}-{safe_name(own)}", "state.json") in self.drive.files
+        role = name.partition(" ")[0]
+        own = safe_name(self._display_name(name))
+        return Path("SHARED", "agents", LEAGUE, f"{role}-{own}", "state.json") in self.drive.files
 
-    def _player_name(self, number: int) -> str:
-        return f"{self._strategy_of(number)} {number}"
+    def _display_name(self, name: str) -> str:
+        role, _, number = name.partition(" ")
+        return f"Referee {number}" if role == "referee" else f"{self._strategy_of(int(number))} {number}"
 
     def _strategy_of(self, number: int) -> str:
         return self.setup.strategies[(number - 1) % len(self.setup.strategies)]
 
     def _id_of(self, name: str) -> str:
         """The id of a registered agent."""
-        role, _, number = name.partition(" ")
         if self.manager is None:
             return ""
         league = self.manager.ledger.league
-        if role == "referee":
-            display_name = f"Referee {number}"
-            return next((one.id for one in league.referees.values() if one.meta.display_name == display_name), "")
+        # The first referee of a name counts.
+        ids = {one.meta.display_name: one.id for one in reversed(league.referees.values())}
         # A player that has lost its state and registers again gets another id. The player with the old id is out.
-        players = [one for one in league.players.values() if one.meta.display_name == self._player_name(int(number))]
-        return next((one.id for one in players if one.out is None), "")
+        ids |= {one.meta.display_name: one.id for one in reversed(league.players.values()) if one.out is None}
+        return ids.get(self._display_name(name), "")
 
     def _manager_url(self, name: str) -> str:
         seat = self._seats.get(name)
@@ -299,19 +298,15 @@ class SimulatedLeague:
 
     async def _run_referee(self, number: int, process: Process, world: World) -> None:
         url = f"http://127.0.0.1:{8000 + number}/mcp"
-        name = f"Referee {number}"
-        agent = RefereeAgent(
-            world, manager_url=self._manager_url(f"referee {number}"), endpoint=url, name=name, max_concurrent=2
-        )
+        manager_url, name = self._manager_url(process.name), self._display_name(process.name)
+        agent = RefereeAgent(world, manager_url=manager_url, endpoint=url, name=name, max_concurrent=2)
         await self._serve(agent, url, process)
 
     async def _run_player(self, number: int, process: Process, world: World) -> None:
         url = f"http://127.0.0.1:{FIRST_PLAYERS_PORT + number}/mcp"
-        player = Player(self._player_name(number), STRATEGIES[self._strategy_of(number)])
-        wanted = player_id(number)
-        agent = PlayerAgent(
-            player, world, self._manager_url(f"player {number}"), url, seed=self.plan.seed, wanted_id=wanted
-        )
+        player = Player(self._display_name(process.name), STRATEGIES[self._strategy_of(number)])
+        wanted, manager_url = player_id(number), self._manager_url(process.name)
+        agent = PlayerAgent(player, world, manager_url, url, seed=self.plan.seed, wanted_id=wanted)
         await self._serve(agent, url, process)
 
     async def _serve(self, agent: Agent, url: str, process: Process) -> None:
