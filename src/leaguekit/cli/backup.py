@@ -16,8 +16,8 @@ from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
 from leaguekit.protocol.plain_text import sanitize_line
-from leaguekit.store.addresses import MEMORY, is_postgres, redact_address
 from leaguekit.store.backups import copy_store, first_event
+from leaguekit.store.base import MEMORY, is_postgres, redact_address
 from leaguekit.store.files import safe_name
 
 EXAMPLES = """examples:

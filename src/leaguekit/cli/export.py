@@ -12,14 +12,13 @@ from typing import IO, Any
 import msgspec
 
 from leaguekit.cli import CommandError, stores
-from leaguekit.cli.tables import json_line
+from leaguekit.cli.tables import csv_row, json_line
 from leaguekit.league.flat_tables import AgentRow, LeagueTables, ResultRow
 from leaguekit.league.sentences import EventFormatter, sentence
 from leaguekit.league.ties import PlacedRow
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
 from leaguekit.store.files import safe_name
-from leaguekit.store.spreadsheets import csv_row
 
 EXAMPLES = """examples:
   league export                                      the results of the newest league, as JSON

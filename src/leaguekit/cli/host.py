@@ -14,7 +14,7 @@ from leaguekit.cli import CommandError, manager, program, stored_plans
 from leaguekit.cli.manager import DEFAULT_REFEREE_PORT, REFEREE_PORT_HINT
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
-from leaguekit.store.opening import redact_address
+from leaguekit.store.base import redact_address
 from leaguekit.transport.server.server import CannotListen, listen
 
 EXAMPLES = """examples:

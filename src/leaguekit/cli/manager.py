@@ -22,12 +22,11 @@ from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.schedule import MAX_MATCHES, match_count
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.match.draw import league_seed
-from leaguekit.store.addresses import MEMORY, is_postgres
-from leaguekit.store.base import EventLog, StoreError
+from leaguekit.store.base import MEMORY, EventLog, StoreError, is_postgres, redact_address
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
 from leaguekit.store.lock import WriterLock
-from leaguekit.store.opening import open_log, redact_address
+from leaguekit.store.opening import open_log
 
 if TYPE_CHECKING:
     from leaguekit.agents.world import World

@@ -11,14 +11,13 @@ import msgspec
 
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.export import COLUMNS, cell
-from leaguekit.cli.tables import json_line
+from leaguekit.cli.tables import csv_row, json_line
 from leaguekit.league import events as e
 from leaguekit.league.figures import Figures, PlayerFigures, figures
 from leaguekit.league.flat_tables import LeagueTables
 from leaguekit.league.sentences import add_player_names
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
-from leaguekit.store.spreadsheets import csv_row
 
 if TYPE_CHECKING:
     from leaguekit.web.report import Report, ReportedMatch

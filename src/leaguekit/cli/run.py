@@ -20,7 +20,7 @@ from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
-from leaguekit.store.addresses import MEMORY
+from leaguekit.store.base import MEMORY
 
 MAX_CONCURRENT = 10
 EXAMPLES = """examples:

@@ -18,7 +18,7 @@ from leaguekit.cli.manager_client import ManagerClient, admin_token
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.stored_plans import RunPlan
 from leaguekit.protocol.ids import Role
-from leaguekit.store.addresses import MEMORY
+from leaguekit.store.base import MEMORY
 from leaguekit.transport.server.server import CannotListen, listen
 
 STARTING_POLL_SECONDS = 0.02

@@ -26,7 +26,7 @@ from leaguekit.league.sentences import add_player_names
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain_text import sanitize_line, sanitize_lines
-from leaguekit.store.addresses import MEMORY, redact_address
+from leaguekit.store.base import MEMORY, redact_address
 
 POLL_SECONDS = 0.2
 # How often a manager that does not answer is asked again. Each request has a time limit of ten seconds.

@@ -15,7 +15,7 @@ from typing import IO
 
 from leaguekit.cli import CommandError
 from leaguekit.cli.comparison_report import as_json, as_text, wrap
-from leaguekit.cli.tables import json_line, pluralize, warn_of_replaced_moves
+from leaguekit.cli.tables import csv_row, json_line, pluralize, warn_of_replaced_moves
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.player.strategies import STRATEGIES, check_can_play, strategies_for
@@ -23,7 +23,6 @@ from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import AsyncStrategyError, Entrant
-from leaguekit.store.spreadsheets import csv_row
 
 BAR_WIDTH = 30
 # The interval between two outputs of the progress, on a terminal and elsewhere.

@@ -21,8 +21,7 @@ from leaguekit.league import events as e
 from leaguekit.league.settings import Settings
 from leaguekit.protocol import times
 from leaguekit.protocol.fields import Profile
-from leaguekit.store.base import EventLog, LogReader, StoreError
-from leaguekit.store.opening import redact_address
+from leaguekit.store.base import EventLog, LogReader, StoreError, redact_address
 
 # The keys of the plans in the store.
 START = "start"

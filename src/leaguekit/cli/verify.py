@@ -14,8 +14,7 @@ from leaguekit.cli.tables import json_line, pluralize
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
 from leaguekit.protocol.plain_text import sanitize_line
-from leaguekit.store.addresses import is_postgres
-from leaguekit.store.base import LogReader
+from leaguekit.store.base import LogReader, is_postgres
 from leaguekit.store.head import MissingEnd, missing_end, read_head
 
 MAX_PRINTED_FINDINGS = 20

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from leaguekit.store import sqlite_schema
-from leaguekit.store.base import StoreError
+from leaguekit.store.base import StoreError, check_version
 from leaguekit.store.disk import sync
 from leaguekit.store.head import head_path, missing_end, read_head, write_head
-from leaguekit.store.integrity import check_version
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.sqlite_reader import connect_readonly
 

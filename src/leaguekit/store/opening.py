@@ -11,13 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from leaguekit.store.addresses import MEMORY, is_postgres, redact_address
-from leaguekit.store.base import EventLog, LogReader, StoreError
+from leaguekit.store.base import MEMORY, EventLog, LogReader, StoreError, is_postgres, redact_address
 from leaguekit.store.memory import MemoryLog
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.store.sqlite_reader import SqliteReader
-
-__all__ = ["open_log", "open_reader", "redact_address"]
 
 
 async def open_log(address: str | Path) -> EventLog:

@@ -19,10 +19,9 @@ from threading import Thread
 from typing import Final, Literal
 
 from leaguekit.store import sqlite_schema
-from leaguekit.store.base import StoreError
+from leaguekit.store.base import StoreError, check_version
 from leaguekit.store.group_commit import PendingWrite, events_of, reject_group, resolve_group, texts_of
 from leaguekit.store.head import HeadWriter, check_head
-from leaguekit.store.integrity import check_version
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.sqlite_reader import SqliteReader
 

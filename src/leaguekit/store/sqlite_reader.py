@@ -16,9 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from leaguekit.store import sqlite_schema
-from leaguekit.store.base import Stored, StoreError
+from leaguekit.store.base import Stored, StoreError, check_numbers, check_readable
 from leaguekit.store.head import check_not_missing
-from leaguekit.store.integrity import check_numbers, check_readable
 
 _READ = "SELECT number, event FROM events WHERE number > ? ORDER BY number LIMIT ?"
 

@@ -6,8 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from leaguekit.store.base import StoreError
-from leaguekit.store.integrity import check_version
+from leaguekit.store.base import StoreError, check_version
 
 # The statements of each migration; the first one leads from an empty file to version 1. Append only.
 # Events are stored as JSON texts, so that people can query them with SQLite's JSON functions.
