@@ -87,6 +87,11 @@ def read_input(name: str | Path) -> bytes:
     return content
 
 
+def add_data_dir_option(parser: argparse.ArgumentParser, text: str | None) -> None:
+    """Add ``--data-dir`` with its help."""
+    parser.add_argument("--data-dir", metavar="DIR", type=Path, default=Path("SHARED"), help=text)
+
+
 def write_files(files: Mapping[Path, str | bytes]) -> None:
     """Write files, and the folders that they are in. Raises CommandError."""
     for path, content in files.items():

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from leaguekit.cli import CommandError
+from leaguekit.cli import CommandError, add_data_dir_option
 from leaguekit.cli.manager_client import ManagerClient, admin_token
 from leaguekit.cli.tables import json_line, pluralize, standings_table, table
 from leaguekit.league.sentences import add_player_names
@@ -73,7 +73,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of every command to a manager."""
     parser.add_argument("--manager", metavar="URL", default=MANAGER, help=f"default {MANAGER}")
     parser.add_argument("--admin-token-file", metavar="FILE", type=Path, help="default: the newest under --data-dir")
-    parser.add_argument("--data-dir", metavar="DIR", type=Path, default=Path("SHARED"))
+    add_data_dir_option(parser, None)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

@@ -13,13 +13,12 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from ipaddress import ip_network
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from leaguekit.agents.logs import TerminalFormatter, skip_unused_log_fields
 from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
-from leaguekit.cli import CommandError
+from leaguekit.cli import CommandError, add_data_dir_option
 from leaguekit.protocol.codes import Purpose, with_code, without_codes
 from leaguekit.protocol.plain_text import sanitize_lines
 from leaguekit.protocol.refusals import Refuse
@@ -47,13 +46,7 @@ def add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
     parser.add_argument("--host", default=HOST, help=f"the address to listen at (default {HOST})")
     parser.add_argument("--port", type=int, default=port, help=f"the port (default {port}; 0 takes a free one)")
     parser.add_argument("--endpoint", metavar="URL", help="how others reach it, if not at host and port")
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        type=Path,
-        default=Path("SHARED"),
-        help="where its files go (default SHARED)",
-    )
+    add_data_dir_option(parser, "where its files go (default SHARED)")
     # For `league run`: a listening socket, and a pipe that closes when the parent ends.
     parser.add_argument("--socket-fd", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)

@@ -7,7 +7,7 @@ import asyncio
 import shlex
 from pathlib import Path
 
-from leaguekit.cli import CommandError, stored_plans, stores
+from leaguekit.cli import CommandError, add_data_dir_option, stored_plans, stores
 from leaguekit.cli.backup import add_common_options, describe_contents, read_league_id, require_sqlite
 from leaguekit.cli.manager import default_store
 from leaguekit.cli.tables import json_line
@@ -41,13 +41,7 @@ The exit code is 0 if the store is in place, 2 if not, 130 after Ctrl-C; then th
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("backup", metavar="BACKUP", help="the file that `league backup` wrote")
     parser.add_argument("store", metavar="STORE", nargs="?", help="the file to restore (default: the league's own)")
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        type=Path,
-        default=Path("SHARED"),
-        help="where the league's own store is (default SHARED)",
-    )
+    add_data_dir_option(parser, "where the league's own store is (default SHARED)")
     add_common_options(parser)
 
 

@@ -253,10 +253,6 @@ def _report_lines(options: argparse.Namespace, comparison: Comparison, progress:
     matches = leagues * comparison.league.matches
     seeds = f"seed {options.seed}" if leagues == 1 else f"seeds {options.seed} to {options.seed + leagues - 1}"
     played = f"{pluralize(leagues, 'league')} of {options.game} ({seeds})"
-    yield wrap(f"{played}, {_format_matches(matches)} in {progress.seconds:.2f} s")
+    yield wrap(f"{played}, {pluralize(matches, 'match', 'es')} in {progress.seconds:.2f} s")
     by_cpu = f"{matches / progress.cpu_seconds:,.0f} by processor time"
     yield wrap(f"{matches / progress.seconds:,.0f} matches per second, {by_cpu}")
-
-
-def _format_matches(count: int) -> str:
-    return f"{count:,} match{'' if count == 1 else 'es'}"

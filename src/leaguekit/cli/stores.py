@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from leaguekit.cli import CommandError
+from leaguekit.cli import CommandError, add_data_dir_option
 from leaguekit.league import events as e
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import decode, of_type
@@ -32,13 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "store", metavar="STORE", nargs="?", help="the league's file or postgresql://… (default: the newest)"
     )
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        type=Path,
-        default=Path("SHARED"),
-        help="where the newest store is looked for (default SHARED)",
-    )
+    add_data_dir_option(parser, "where the newest store is looked for (default SHARED)")
 
 
 def run(

@@ -34,9 +34,9 @@ def json_line(value: object) -> str:
     return escaped(json.dumps(value, ensure_ascii=False))
 
 
-def pluralize(count: int, one: str) -> str:
+def pluralize(count: int, one: str, ending: str = "s") -> str:
     """A number with its noun: "1 player", "2 players"."""
-    return f"{count:,} {one}{'' if count == 1 else 's'}"
+    return f"{count:,} {one}{'' if count == 1 else ending}"
 
 
 def total_origins(moves: Iterable[MoveOrigins]) -> MoveOrigins:

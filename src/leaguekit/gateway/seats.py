@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
@@ -72,13 +72,12 @@ class MoveRefused(Exception):
     """A move is refused; the text says why."""
 
 
-class _Turn:
+class _Turn(NamedTuple):
     """A choice that waits for the owner's move."""
 
-    def __init__(self, turn_id: str, ctx: Context) -> None:
-        self.id = turn_id
-        self.ctx = ctx
-        self.move: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    id: str
+    ctx: Context
+    move: asyncio.Future[Any]
 
 
 class Seat:
@@ -142,7 +141,7 @@ class Seat:
 
     async def _choose(self, ctx: Context) -> Any:
         # A random id, so that a move for a turn of the last run of the gateway is never taken for one of this run.
-        turn = _Turn(f"{ctx.match_id}-{self._entropy(4).hex()}", ctx)
+        turn = _Turn(f"{ctx.match_id}-{self._entropy(4).hex()}", ctx, asyncio.get_running_loop().create_future())
         self._turns[turn.id] = turn
         self._notify()
         try:

@@ -216,14 +216,15 @@ def _open_writer(path: Path) -> tuple[sqlite3.Connection, int]:
         )
     connection = sqlite_schema.connect(path)
     try:
-        check_version(str(path), sqlite_schema.version_of(connection, path), len(sqlite_schema.MIGRATIONS))
+        version = sqlite_schema.version_of(connection, path)
+        check_version(str(path), version, len(sqlite_schema.MIGRATIONS))
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("BEGIN IMMEDIATE")
         # Checked before anything is changed, because a missing journal may be put back later.
-        check_head(path, sqlite_schema.last_number(connection, path))
-        sqlite_schema.migrate(connection, path)
-        last = sqlite_schema.last_number(connection, path)
+        last = sqlite_schema.last_number(connection, version)
+        check_head(path, last)
+        sqlite_schema.migrate(connection, version)
         connection.execute("COMMIT")
     except BaseException:
         connection.close()
