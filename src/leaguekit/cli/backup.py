@@ -66,7 +66,11 @@ def run(options: argparse.Namespace) -> int:
     with stores.Progress("MB copied") as progress:
         copied = copy_store(store, out, replaces=options.force, locks=False, progress=progress.update)
     summary = {"league_id": league_id, "store": str(store), "backup": str(out), **copied._asdict()}
-    print(json_line(summary) if options.json else _as_text(summary))
+    if options.json:
+        print(json_line(summary))
+    else:
+        print(f"Wrote {out}: {describe_contents(summary)}")
+        print("Not in it: the admin token, the referee code, logs and JSON files (league backup --help)")
     return 0
 
 
@@ -102,11 +106,4 @@ def describe_contents(summary: dict[str, Any]) -> str:
     return sanitize_line(
         f"{summary['league_id']}, {summary['events']:,} events and {summary['texts']:,} texts beside them ({size}), "
         f"checked and complete as far as event {summary['events']:,}, {compared}"
-    )
-
-
-def _as_text(summary: dict[str, Any]) -> str:
-    return (
-        f"Wrote {summary['backup']}: {describe_contents(summary)}\n"
-        "Not in it: the admin token, the referee code, logs and JSON files (league backup --help)"
     )

@@ -7,8 +7,7 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections.abc import Coroutine, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import msgspec
 
@@ -50,14 +49,7 @@ async def _watch(options: argparse.Namespace, stop: program.Stop) -> int:
         follower = Follower(options.manager)
     except ValueError as error:
         raise CommandError(f"--manager: {error}") from None
-    in_terminal = not options.json and supports_screen(sys.stdout)
-    showing = (
-        LiveDisplay(follower, program.dashboard_url(options.manager)).run()
-        if in_terminal
-        else _print(follower, as_json=options.json)
-    )
-    display = _display_when_available(follower, options.manager, showing)
-    await run_until_first(follower.run(), display, stop.wait())
+    await run_until_first(follower.run(), _display(follower, options), stop.wait())
     if stop.is_set():
         return 130
     if not options.json and follower.live is not None:
@@ -65,16 +57,16 @@ async def _watch(options: argparse.Namespace, stop: program.Stop) -> int:
     return 0
 
 
-async def _display_when_available(follower: Follower, manager: str, showing: Coroutine[Any, Any, None]) -> None:
-    """Display a league. Raises CommandError if the manager does not answer at the beginning."""
-    try:
-        await follower.changed.wait()
-        if follower.live is None:
-            why = f"no league can be watched at {manager}: {follower.error}"
-            raise CommandError(f"{why}; is the manager running, or elsewhere (--manager)?")
-        await showing
-    finally:
-        showing.close()
+async def _display(follower: Follower, options: argparse.Namespace) -> None:
+    """Display a league until it is over. Raises CommandError if the manager does not answer at the beginning."""
+    await follower.changed.wait()
+    if follower.live is None:
+        why = f"no league can be watched at {options.manager}: {follower.error}"
+        raise CommandError(f"{why}; is the manager running, or elsewhere (--manager)?")
+    if options.json or not supports_screen(sys.stdout):
+        await _print(follower, as_json=options.json)
+    else:
+        await LiveDisplay(follower, program.dashboard_url(options.manager)).run()
 
 
 class LiveDisplay:

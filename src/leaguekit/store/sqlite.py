@@ -136,7 +136,7 @@ class SqliteLog(SqliteReader):
             self._writer.close()
         self._head.close()
         self._lock.release()
-        self._call_in_loop(self._set_ended)
+        self._call_in_loop(self._ended.set_result, None)
 
     def _write_group(self, waiting: list[PendingWrite]) -> None:
         before = self._last
@@ -166,9 +166,6 @@ class SqliteLog(SqliteReader):
         # The loop may be closed; then nothing waits for the result.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback, *args)
-
-    def _set_ended(self) -> None:
-        self._ended.set_result(None)
 
 
 def _check_in_place(path: Path, opened: os.stat_result) -> None:
