@@ -201,6 +201,7 @@ async def _serve(
     when: tuple[int, int] | None,
     stop: program.Stop,
 ) -> int:
+    # `league run` imports this module before it forks. Only the manager needs these, and imports them meanwhile.
     from leaguekit.agents.logs import log_to
     from leaguekit.agents.serving import run_until
     from leaguekit.manager.manager import Manager
