@@ -19,9 +19,9 @@ from leaguekit.league import queries
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.rounds import available_referees
 from leaguekit.league.sentences import sentence
-from leaguekit.league.standings import Table
+from leaguekit.league.standings import PlacedRow, Table
 from leaguekit.league.state import League
-from leaguekit.league.ties import PlacedRow, describe_order, first_place, placed_rows, tie_sentences
+from leaguekit.league.ties import describe_order, first_place, tie_sentences
 from leaguekit.protocol import times
 from leaguekit.protocol.messages import MatchProgress
 from leaguekit.protocol.plain_text import remove_addresses
@@ -164,7 +164,7 @@ class Projection:
         """The whole table. It is made once after each change."""
         standings = self.league.table.standings()
         if standings is not self._placed_standings:
-            self._placed_standings, self._placed = standings, placed_rows(self.league.table)
+            self._placed_standings, self._placed = standings, self.league.table.placed_rows()
         return self._placed
 
     # The whole

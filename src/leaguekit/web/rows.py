@@ -9,9 +9,8 @@ from msgspec import UNSET
 from leaguekit.games import GAMES
 from leaguekit.games.base import Side, settled
 from leaguekit.league.records import Match, Outcome, Player, Referee
-from leaguekit.league.standings import WIN_POINTS
+from leaguekit.league.standings import WIN_POINTS, PlacedRow
 from leaguekit.league.state import League
-from leaguekit.league.ties import PlacedRow
 from leaguekit.match.rulings import RULINGS, Ruling
 from leaguekit.protocol.messages import MatchProgress, MoveOrigins
 from leaguekit.protocol.plain_text import remove_addresses
