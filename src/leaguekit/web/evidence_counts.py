@@ -11,9 +11,11 @@ from datetime import datetime
 
 from leaguekit.league.events import ResultRecorded
 from leaguekit.league.evidence import ACCEPTED, TIMEOUT, UNREACHABLE, PlayerEvidence, read_evidence
+from leaguekit.league.state import League
 from leaguekit.manager.metrics import Histogram
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import CATALOGUE
+from leaguekit.protocol.messages import RequestCounts
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.web.page_types import ErrorRow, Times
 
@@ -130,3 +132,11 @@ def merge_histograms(histograms: list[Histogram]) -> Histogram:
     merged.sum = sum(one.sum for one in histograms)
     merged.longest = max((one.longest for one in histograms), default=0.0)
     return merged
+
+
+def total_requests(league: League) -> RequestCounts:
+    """The requests to all players, by how they were answered."""
+    counts = league.requests.values()
+    return RequestCounts(
+        **{name: sum(getattr(one, name) for one in counts) for name in RequestCounts.__struct_fields__}
+    )
