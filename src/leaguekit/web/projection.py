@@ -82,7 +82,7 @@ class RunnerStatus(Protocol):
 class Projection:
     """The public part of a league. ``apply`` every event, from the first on, after the league has applied it."""
 
-    def __init__(self, league: League, runner: RunnerStatus | None = None) -> None:
+    def __init__(self, league: League, runner: RunnerStatus) -> None:
         self.league = league
         self.number = 0
         self.evidence_counts = EvidenceCountsByPlayer()
@@ -189,7 +189,7 @@ class Projection:
             players=status.players,
             referees=status.referees,
             starts_at=self._starts_at(),
-            waits_for=self._waits_for(),
+            waits_for=[*self._waits_to_start(), *queries.waits_for(league), *self.halted_by],
             created_at=self._times.get(e.LeagueCreated),
             started_at=self._times.get(e.LeagueStarted),
             ended_at=self._times.get(e.LeagueCompleted),
@@ -207,7 +207,7 @@ class Projection:
         """When the league begins, or the round that was announced last if none of its matches has begun."""
         league = self.league
         if league.is_open:
-            return None if self._runner is None else self._runner.start_at
+            return self._runner.start_at
         announced = self.announced_at.get(league.current_round)
         if announced is None or not league.round_in_play or not league.settings.announce_lead:
             return None
@@ -219,17 +219,14 @@ class Projection:
     @property
     def halted_by(self) -> list[str]:
         """What the league waits for that is not in its events."""
-        return [] if self._runner is None else self._runner.waits_for
-
-    def _waits_for(self) -> list[str]:
-        starting = self._waits_to_start() if self.league.is_open else []
-        return [*starting, *queries.waits_for(self.league), *self.halted_by]
+        return self._runner.waits_for
 
     def _waits_to_start(self) -> list[str]:
-        league = self.league
-        when, at = (None, None) if self._runner is None else (self._runner.start_when, self._runner.start_at)
+        league, when = self.league, self._runner.start_when
+        if not league.is_open:
+            return []
         if when is None:
-            return [] if at is not None else ["the operator: `league start`"]
+            return [] if self._runner.start_at is not None else ["the operator: `league start`"]
         here = (len(league.table.rows), len(available_referees(league)))
         missing = [
             (kind, wanted - known) for kind, known, wanted in zip(("player", "referee"), here, when, strict=True)
@@ -240,7 +237,7 @@ class Projection:
         """The current content of the stream."""
         league = self.league
         standings = {row.id: row for row in self.standings()}
-        progress = {} if self._runner is None else self._runner.progress
+        progress = self._runner.progress
         playing = (name for referee in league.referees.values() for name in referee.assigned_matches)
         agents: list[Player | Referee] = [*league.referees.values(), *(league.players[name] for name in standings)]
         return Live(

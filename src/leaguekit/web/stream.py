@@ -119,7 +119,7 @@ class Broadcaster:
     def __len__(self) -> int:
         return len(self._subscribers)
 
-    def raise_file_limit(self, address: str) -> bool:
+    def has_room_for(self, address: str) -> bool:
         """Whether one more client of an address may subscribe.
 
         If there are as many subscribers as may be, the address with the most of them loses its oldest one. If that
