@@ -28,6 +28,7 @@ from leaguekit.protocol.messages import (
     RoundSummary,
     ScheduledMatch,
     Standing,
+    final_rows,
 )
 
 # At most this number of matches is named in a sentence.
@@ -83,19 +84,7 @@ def standings(league: League, reader: str | None = None) -> list[Standing]:
 
 def final_standings(league: League, reader: str | None = None) -> list[FinalStanding]:
     """The same table in the form of LEAGUE_COMPLETED and of query answers."""
-    return [
-        FinalStanding(
-            rank=row.rank,
-            player_id=row.player_id,
-            points=row.points,
-            display_name=row.display_name,
-            played=row.played,
-            wins=row.wins,
-            draws=row.draws,
-            losses=row.losses,
-        )
-        for row in standings(league, reader)
-    ]
+    return final_rows(standings(league, reader))
 
 
 def schedule(league: League, round_id: int | None = None) -> list[ScheduledMatch]:
