@@ -169,11 +169,6 @@ def champion(league: League) -> m.Champion:
     return m.Champion(player_id=first.player_id, display_name=first.display_name, points=first.points)
 
 
-def own_record(league: League, player_id: str) -> m.OwnRecord:
-    """A player's record, for the assignments of its matches."""
-    return league.table.rows[player_id].record
-
-
 def _referee(league: League, match: Match) -> Referee:
     known = match.referee_id if match.in_play else match.planned
     if known is None or league.referees[known].lost:
