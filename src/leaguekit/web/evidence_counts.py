@@ -9,8 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from leaguekit.league.events import ResultRecorded
-from leaguekit.league.evidence import ACCEPTED, TIMEOUT, UNREACHABLE, PlayerEvidence, read_evidence
+from leaguekit.league.evidence import ACCEPTED, TIMEOUT, UNREACHABLE, PlayerEvidence
 from leaguekit.league.state import League
 from leaguekit.manager.metrics import Histogram
 from leaguekit.protocol import times
@@ -99,19 +98,6 @@ class EvidenceCounts:
             self.repaired += 1
             self.repair_seconds += (times.parse_timestamp(at) - self.broken_since).total_seconds()
             self.broken_since = None
-
-
-class EvidenceCountsByPlayer(dict[str, EvidenceCounts]):
-    """The counts of all players, by id. A player that has none yet gets counts of zero."""
-
-    def __missing__(self, player_id: str) -> EvidenceCounts:
-        counts = self[player_id] = EvidenceCounts()
-        return counts
-
-    def add(self, recorded: ResultRecorded) -> None:
-        """Count the evidence in a report."""
-        for player, evidence in read_evidence(recorded.result.details).items():
-            self[player].add(evidence, recorded.at, recorded.match_id)
 
 
 def answer_times(histogram: Histogram) -> Times:

@@ -173,10 +173,6 @@ async def _metrics(context: DashboardContext) -> page_types.MetricsPage:
     return metrics(context.projection, manager.metrics, manager.runner.standings_delays)
 
 
-async def _refresh_figures(context: DashboardContext) -> None:
-    await context.figures.refresh()
-
-
 def _limit(maximum: int) -> Parameter:
     return Parameter("limit", "How many to show at most", default=maximum, maximum=maximum)
 
@@ -239,7 +235,7 @@ _API_ROUTES = (
         "Ratings, and what of the table is more than chance",
         _figures,
         _ROWS,
-        prepare=_refresh_figures,
+        prepare=lambda context: context.figures.refresh(),
     ),
     _page_route("/api/times", "The distribution of answer times", _of_projection(pages.times_page), _ROWS),
     _page_route(
