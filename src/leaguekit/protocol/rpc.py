@@ -68,12 +68,12 @@ class InvalidCall(NamedTuple):
     error: ProtocolError
 
 
-class RpcError(NamedTuple):
+class RpcError(msgspec.Struct, frozen=True):
     """The ``error`` member of an answer."""
 
     code: int
     message: str
-    data: Any
+    data: Any = None
 
 
 class RpcRequest:
@@ -289,7 +289,7 @@ def success(call_id: bytes, result: bytes) -> bytes:
 
 def failure(call_id: bytes, error: RpcError) -> bytes:
     """Encode the answer with an error."""
-    return b'{"jsonrpc":"2.0","error":%b,"id":%b}' % (_encode(error._asdict()), call_id)
+    return b'{"jsonrpc":"2.0","error":%b,"id":%b}' % (_encode(error), call_id)
 
 
 def request(method: str, params: bytes, call_id: int) -> bytes:
@@ -305,15 +305,9 @@ class RpcRefusal(Exception):
         super().__init__(redact(f"{error.code} {error.message}"))
 
 
-class _ErrorMember(msgspec.Struct):
-    code: int
-    message: str
-    data: Any = None
-
-
 class _Response(msgspec.Struct):
     result: Raw = _ABSENT
-    error: _ErrorMember | None = None
+    error: RpcError | None = None
     id: Raw = _ABSENT
 
 
@@ -335,7 +329,7 @@ def read_answer(body: bytes, call_id: int) -> Raw:
     if bytes(response.id) != b"%d" % call_id:
         raise ProtocolError("E041", f"The answer's id must be {call_id}, got {_shorten(response.id)}.")
     if response.error is not None:
-        raise RpcRefusal(RpcError(response.error.code, response.error.message, response.error.data))
+        raise RpcRefusal(response.error)
     if not bytes(response.result):
         raise ProtocolError("E041", "The answer has neither a result nor an error.")
     return response.result
