@@ -172,15 +172,9 @@ CATALOGUE: dict[str, CatalogueEntry] = {entry.code: entry for entry in _ENTRIES}
 # Errors of malformed requests. Each has the same JSON-RPC number under every method.
 _MALFORMED: dict[str, tuple[int, str]] = {
     "E040": (-32700, "Parse error"),
-    "E041": (-32600, "Invalid Request"),
-    "E046": (-32600, "Invalid Request"),
+    **dict.fromkeys(("E041", "E046"), (-32600, "Invalid Request")),
     "E042": (-32601, "Method not found"),
-    "E003": (-32602, "Invalid params"),
-    "E018": (-32602, "Invalid params"),
-    "E021": (-32602, "Invalid params"),
-    "E043": (-32602, "Invalid params"),
-    "E044": (-32602, "Invalid params"),
-    "E045": (-32602, "Invalid params"),
+    **dict.fromkeys(("E003", "E018", "E021", "E043", "E044", "E045"), (-32602, "Invalid params")),
     "E060": (-32603, "Internal error"),
 }
 

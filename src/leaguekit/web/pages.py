@@ -206,6 +206,7 @@ def agent_page(projection: Projection, agent_id: str, offset: int, limit: int) -
         raise NotFound(f"There is no agent {agent_id[:50]} in this league; /api/agents lists them.")
     is_player = isinstance(agent, Player)
     evidence = projection.evidence_counts[agent_id] if is_player else EvidenceCounts()
+    requests = state.requests.get(agent_id, RequestCounts())
     played, to_come = _ended_and_to_come(state, agent)
     violations = _violations(state, agent_id)
     return t.AgentPage(
@@ -215,7 +216,9 @@ def agent_page(projection: Projection, agent_id: str, offset: int, limit: int) -
         registered_at=agent.registered.at,
         out_reason=agent.out_reason or None if isinstance(agent, Player) else None,
         record=_record(projection, agent_id),
-        counts=_counts(state.requests.get(agent_id, RequestCounts()), evidence.missed) if is_player else None,
+        counts=t.Counts(asked=requests.asked, **structs.asdict(requests), missed=evidence.missed)
+        if is_player
+        else None,
         moves=None if (origins := state.move_origins.get(agent_id)) is None else move_counts(origins),
         times=answer_times(evidence.times) if is_player else None,
         times_bounds=list(BOUNDS),
@@ -258,10 +261,6 @@ def _violations(state: League, agent_id: str) -> list[t.ViolationRow]:
         )
         for rule, breach in state.broken_rules.get(agent_id, {}).items()
     ]
-
-
-def _counts(requests: RequestCounts, missed: int) -> t.Counts:
-    return t.Counts(asked=requests.asked, **structs.asdict(requests), missed=missed)
 
 
 def _moves_to_fix(origins: MoveOrigins | None) -> list[str]:
