@@ -18,8 +18,8 @@ from leaguekit.games import game
 from leaguekit.games.base import Game, Side
 from leaguekit.league.schedule import round_robin
 from leaguekit.league.settings import Settings
-from leaguekit.league.standings import Row, Table
-from leaguekit.league.ties import MAX_TIES, PlacedRow, placed_rows, tie_sentences
+from leaguekit.league.standings import PlacedRow, Row, Table
+from leaguekit.league.ties import MAX_TIES, tie_sentences
 from leaguekit.match.draw import league_seed, match_seeds
 from leaguekit.match.move_messages import DOCUMENTED, messages_of
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
@@ -161,7 +161,7 @@ class DirectLeague:
 
     def placed(self) -> list[PlacedRow]:
         """The rows of this table, each with what decided its rank."""
-        return placed_rows(self._table())
+        return self._table().placed_rows()
 
     def ties(self) -> list[str]:
         """Sentences that say what decided between players with equal points."""
