@@ -72,7 +72,7 @@ def test_players_are_named_where_their_names_are_known() -> None:
 
 
 def test_an_event_of_a_later_version_is_told_by_its_name_only() -> None:
-    class DrawPostponed(e.Event, frozen=True, kw_only=True):
+    class DrawPostponed(e._Event, frozen=True, kw_only=True):
         secret: str
 
     event: Any = DrawPostponed(at="2025-01-15T10:30:00Z", secret="s")

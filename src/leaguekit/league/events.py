@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from typing import Union
-
 import msgspec
 from msgspec import Struct
 
@@ -12,20 +9,18 @@ from leaguekit.league.settings import Settings
 from leaguekit.protocol.messages import BrokenRule, MatchResult, PlayerMeta, RefereeMeta
 
 
-class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True, omit_defaults=True):
-    """An event of a league."""
-
+class _Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True, omit_defaults=True):
     # The time of the event, as ``times.format_timestamp`` writes it.
     at: str
 
 
-class LeagueCreated(Event, frozen=True, kw_only=True):
+class LeagueCreated(_Event, frozen=True, kw_only=True):
     """A league was created and waits for registrations."""
 
     settings: Settings
 
 
-class _Registered(Event, frozen=True, kw_only=True):
+class _Registered(_Event, frozen=True, kw_only=True):
     # Fields of the request. A repeat of the request is recognised by them.
     conversation_id: str
     timestamp: str
@@ -55,7 +50,7 @@ class RefereeRegistered(_Registered, frozen=True, kw_only=True):
     shows_own_token: bool = False
 
 
-class SeatsIssued(Event, frozen=True, kw_only=True):
+class SeatsIssued(_Event, frozen=True, kw_only=True):
     """Seats were issued: the id of each, and the verifier of its code."""
 
     seats: list[tuple[str, str]]
@@ -63,19 +58,19 @@ class SeatsIssued(Event, frozen=True, kw_only=True):
     holder: str | None = None
 
 
-class SeatRevoked(Event, frozen=True, kw_only=True):
+class SeatRevoked(_Event, frozen=True, kw_only=True):
     """The code of a seat is no longer valid."""
 
     seat_id: str
 
 
-class RefereeCodeSet(Event, frozen=True, kw_only=True):
+class RefereeCodeSet(_Event, frozen=True, kw_only=True):
     """The code with which referees register was set. Earlier codes are no longer valid."""
 
     verifier: str
 
 
-class TokenVoided(Event, frozen=True, kw_only=True):
+class TokenVoided(_Event, frozen=True, kw_only=True):
     """The operator revoked an agent's token. Tokens that were derived from it are no longer valid either."""
 
     agent_id: str
@@ -83,25 +78,25 @@ class TokenVoided(Event, frozen=True, kw_only=True):
     key: str
 
 
-class RegistrationsClosed(Event, frozen=True, kw_only=True):
+class RegistrationsClosed(_Event, frozen=True, kw_only=True):
     """Registrations were closed; the schedule is created next."""
 
 
-class LeagueStarted(Event, frozen=True, kw_only=True):
+class LeagueStarted(_Event, frozen=True, kw_only=True):
     """The schedule: the pairs of each round, side A first."""
 
     rounds: list[list[tuple[str, str]]]
     by_operator: bool = False
 
 
-class RoundAnnounced(Event, frozen=True, kw_only=True):
+class RoundAnnounced(_Event, frozen=True, kw_only=True):
     """A round was announced, with the planned referee of each of its matches, in their order."""
 
     round_id: int
     referees: list[str]
 
 
-class MatchAssigned(Event, frozen=True, kw_only=True):
+class MatchAssigned(_Event, frozen=True, kw_only=True):
     """An attempt at a match was assigned to a referee."""
 
     match_id: str
@@ -109,7 +104,7 @@ class MatchAssigned(Event, frozen=True, kw_only=True):
     attempt: int
 
 
-class ResultRecorded(Event, frozen=True, kw_only=True):
+class ResultRecorded(_Event, frozen=True, kw_only=True):
     """A referee's report was accepted."""
 
     match_id: str
@@ -118,7 +113,7 @@ class ResultRecorded(Event, frozen=True, kw_only=True):
     result: MatchResult
 
 
-class ResultFlagged(Event, frozen=True, kw_only=True):
+class ResultFlagged(_Event, frozen=True, kw_only=True):
     """The operator should look at a referee's report. The result that counts does not change."""
 
     match_id: str
@@ -128,7 +123,7 @@ class ResultFlagged(Event, frozen=True, kw_only=True):
     reported: MatchResult | None = None
 
 
-class MatchForfeited(Event, frozen=True, kw_only=True):
+class MatchForfeited(_Event, frozen=True, kw_only=True):
     """The manager decided a match because players have left or cannot be reached. These players lose."""
 
     match_id: str
@@ -137,7 +132,7 @@ class MatchForfeited(Event, frozen=True, kw_only=True):
     reason: str
 
 
-class AttemptVoided(Event, frozen=True, kw_only=True):
+class AttemptVoided(_Event, frozen=True, kw_only=True):
     """An attempt was voided without any fault of a player."""
 
     match_id: str
@@ -147,102 +142,102 @@ class AttemptVoided(Event, frozen=True, kw_only=True):
     outage: bool = False
 
 
-class MatchHeld(Event, frozen=True, kw_only=True):
+class MatchHeld(_Event, frozen=True, kw_only=True):
     """Too many attempts were void. The match waits for the operator."""
 
     match_id: str
 
 
-class RefereeLost(Event, frozen=True, kw_only=True):
+class RefereeLost(_Event, frozen=True, kw_only=True):
     """A referee no longer answers."""
 
     referee_id: str
     reason: str
 
 
-class RefereeReturned(Event, frozen=True, kw_only=True):
+class RefereeReturned(_Event, frozen=True, kw_only=True):
     """A lost referee answers again."""
 
     referee_id: str
 
 
-class FailuresCounted(Event, frozen=True, kw_only=True):
+class FailuresCounted(_Event, frozen=True, kw_only=True):
     """The number of consecutive calls of the manager and of referees that a player did not answer has changed."""
 
     player_id: str
     in_a_row: int
 
 
-class PlayerSuspended(Event, frozen=True, kw_only=True):
+class PlayerSuspended(_Event, frozen=True, kw_only=True):
     """A player did not answer too many calls and was suspended."""
 
     player_id: str
 
 
-class PlayerReturned(Event, frozen=True, kw_only=True):
+class PlayerReturned(_Event, frozen=True, kw_only=True):
     """A suspended player answers again."""
 
     player_id: str
 
 
-class FormLearned(Event, frozen=True, kw_only=True):
+class FormLearned(_Event, frozen=True, kw_only=True):
     """It became known in which form a player understands requests."""
 
     player_id: str
     form: str
 
 
-class RulesBroken(Event, frozen=True, kw_only=True):
+class RulesBroken(_Event, frozen=True, kw_only=True):
     """An agent broke rules of the protocol, which was tolerated. Known breaches have only their number."""
 
     agent_id: str
     rules: list[BrokenRule]
 
 
-class RoundCompleted(Event, frozen=True, kw_only=True):
+class RoundCompleted(_Event, frozen=True, kw_only=True):
     """All matches of a round have ended."""
 
     round_id: int
 
 
-class LeagueCompleted(Event, frozen=True, kw_only=True):
+class LeagueCompleted(_Event, frozen=True, kw_only=True):
     """All matches of the league have ended."""
 
 
-class LeaguePaused(Event, frozen=True, kw_only=True):
+class LeaguePaused(_Event, frozen=True, kw_only=True):
     """The operator paused the league: no round or match begins."""
 
     reason: str
 
 
-class LeagueResumed(Event, frozen=True, kw_only=True):
+class LeagueResumed(_Event, frozen=True, kw_only=True):
     """The operator resumed the league."""
 
     reason: str
 
 
-class PlayerWithdrawn(Event, frozen=True, kw_only=True):
+class PlayerWithdrawn(_Event, frozen=True, kw_only=True):
     """A player left the league. Its results remain valid."""
 
     player_id: str
     reason: str
 
 
-class PlayerDisqualified(Event, frozen=True, kw_only=True):
+class PlayerDisqualified(_Event, frozen=True, kw_only=True):
     """The operator removed a player from the league. Its results remain valid."""
 
     player_id: str
     reason: str
 
 
-class MatchReplayed(Event, frozen=True, kw_only=True):
+class MatchReplayed(_Event, frozen=True, kw_only=True):
     """The operator annulled the result of a match, or released a held match. It is played again."""
 
     match_id: str
     reason: str
 
 
-class ResultCorrected(Event, frozen=True, kw_only=True):
+class ResultCorrected(_Event, frozen=True, kw_only=True):
     """The operator set the result of a match."""
 
     match_id: str
@@ -250,13 +245,42 @@ class ResultCorrected(Event, frozen=True, kw_only=True):
     reason: str
 
 
-# Every kind of event, in no particular order.
-EVENTS: tuple[type[Event], ...] = tuple(
-    kind for base in (Event, _Registered) for kind in base.__subclasses__() if kind is not _Registered
+Event = (
+    LeagueCreated
+    | PlayerRegistered
+    | RefereeRegistered
+    | SeatsIssued
+    | SeatRevoked
+    | RefereeCodeSet
+    | TokenVoided
+    | RegistrationsClosed
+    | LeagueStarted
+    | RoundAnnounced
+    | MatchAssigned
+    | ResultRecorded
+    | ResultFlagged
+    | MatchForfeited
+    | AttemptVoided
+    | MatchHeld
+    | RefereeLost
+    | RefereeReturned
+    | FailuresCounted
+    | PlayerSuspended
+    | PlayerReturned
+    | FormLearned
+    | RulesBroken
+    | RoundCompleted
+    | LeagueCompleted
+    | LeaguePaused
+    | LeagueResumed
+    | PlayerWithdrawn
+    | PlayerDisqualified
+    | MatchReplayed
+    | ResultCorrected
 )
 
 _encoder = msgspec.json.Encoder()
-_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Union[EVENTS])  # noqa: UP007 - a tuple of them
+_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 
 def encode(event: Event) -> bytes:
@@ -265,8 +289,3 @@ def encode(event: Event) -> bytes:
 
 def decode(text: bytes) -> Event:
     return _decoder.decode(text)
-
-
-def snake_case(kind: type[Event]) -> str:
-    """The name of a kind of event as part of the name of a function: ``league_created``."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()

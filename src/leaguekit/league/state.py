@@ -5,6 +5,8 @@ matches a player still has to play. So an event costs the same in a league of fo
 event brings its own copies of ids and times. The state keeps one copy of each such text.
 """
 
+# ruff: noqa: SLF001 - the table of folds names methods of the class above it
+
 from __future__ import annotations
 
 import hashlib
@@ -359,9 +361,39 @@ class League:
             round_.wins += step
 
 
-# The method that applies each kind of event, by its name: ``_league_created`` applies LeagueCreated.
+# The method that applies each kind of event.
 _FOLDS: Mapping[type[e.Event], Callable[[League, Any], None]] = {
-    kind: getattr(League, f"_{e.snake_case(kind)}") for kind in e.EVENTS
+    e.LeagueCreated: League._league_created,
+    e.PlayerRegistered: League._player_registered,
+    e.RefereeRegistered: League._referee_registered,
+    e.SeatsIssued: League._seats_issued,
+    e.SeatRevoked: League._seat_revoked,
+    e.RefereeCodeSet: League._referee_code_set,
+    e.TokenVoided: League._token_voided,
+    e.RegistrationsClosed: League._registrations_closed,
+    e.LeagueStarted: League._league_started,
+    e.RoundAnnounced: League._round_announced,
+    e.MatchAssigned: League._match_assigned,
+    e.ResultRecorded: League._result_recorded,
+    e.ResultFlagged: League._result_flagged,
+    e.MatchForfeited: League._match_forfeited,
+    e.AttemptVoided: League._attempt_voided,
+    e.MatchHeld: League._match_held,
+    e.RefereeLost: League._referee_lost,
+    e.RefereeReturned: League._referee_returned,
+    e.FailuresCounted: League._failures_counted,
+    e.PlayerSuspended: League._player_suspended,
+    e.PlayerReturned: League._player_returned,
+    e.FormLearned: League._form_learned,
+    e.RulesBroken: League._rules_broken,
+    e.RoundCompleted: League._round_completed,
+    e.LeagueCompleted: League._league_completed,
+    e.LeaguePaused: League._league_paused,
+    e.LeagueResumed: League._league_resumed,
+    e.PlayerWithdrawn: League._player_withdrawn,
+    e.PlayerDisqualified: League._player_disqualified,
+    e.MatchReplayed: League._match_replayed,
+    e.ResultCorrected: League._result_corrected,
 }
 
 
