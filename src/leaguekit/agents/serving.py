@@ -12,6 +12,7 @@ from leaguekit.agents.credentials import TokenOwner
 from leaguekit.agents.logs import log_to
 from leaguekit.agents.registration import Identity, Registrar
 from leaguekit.agents.server import agent_server
+from leaguekit.agents.tasks import cancel
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.methods import prepare_decoders
 from leaguekit.protocol.refusals import Refuse
@@ -101,13 +102,11 @@ async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> Non
 
 async def run_until_first(*works: Coroutine[Any, Any, object]) -> None:
     """Run coroutines concurrently until one of them ends, and cancel the others."""
-    tasks = [asyncio.ensure_future(work) for work in works]
+    tasks = [asyncio.create_task(work) for work in works]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*tasks)
     for task in done:
         task.result()
 

@@ -121,7 +121,7 @@ class Assignments:
 
     async def _answers(self, referee_id: str) -> bool:
         recipient = self._find_recipient(referee_id)
-        return recipient is not None and await answers_ping(self._world.caller, recipient.url, referee_id, PING_SECONDS)
+        return recipient is not None and await answers_ping(self._world.caller, recipient.url, PING_SECONDS, referee_id)
 
     def _void_overdue(self) -> None:
         league = self._ledger.league

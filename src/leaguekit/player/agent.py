@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from leaguekit.agents.credentials import TokenOwner
 from leaguekit.agents.logs import log_fields
-from leaguekit.agents.registration import Before, Identity, Kind, Registrar, describe_league_error
+from leaguekit.agents.registration import Before, Identity, Registrar, describe_league_error
 from leaguekit.agents.world import World
 from leaguekit.player.caller_checks import (
     CallerChecks,
@@ -44,7 +44,6 @@ from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, Call, RpcRequest, answer
 from leaguekit.transport.base import Peer
 
-PLAYER = Kind("player", m.LeagueRegisterRequest, m.LeagueRegisterResponse)
 GET_STATE = "get_player_state"
 # Anyone may ask for the state. All matches of a long league would be a long answer to a short question.
 MAX_SNAPSHOT_MATCHES = 50
@@ -81,7 +80,7 @@ class PlayerAgent:
             contact_endpoint=endpoint,
             protocol_version=PROTOCOL_VERSION,
         )
-        self.registrar = Registrar(world, manager_url, PLAYER, meta, self._prepare, wanted_id=wanted_id)
+        self.registrar = Registrar(world, manager_url, "player", meta, self._prepare, wanted_id=wanted_id)
         self.league_id: str | None = None
         self.round_id: int | None = None
         self.standings: list[m.Standing] = []
@@ -112,7 +111,7 @@ class PlayerAgent:
         self._handlers: dict[tuple[str, type[m.Message | None]], Callable[[Any], Awaitable[m.Message]]] = {
             (name, method.request): handlers[method.request]
             for name, method in BY_NAME.items()
-            if PLAYER.role in method.receivers
+            if "player" in method.receivers
         }
 
     @property
@@ -195,7 +194,7 @@ class PlayerAgent:
                 return self.snapshot()
             if message is None and call.method == PING:
                 return {"status": "ok", "player_id": self.player_id, "league_id": self.league_id, **self.registrar.pong}
-            method, message = read_call(call, PLAYER.role)
+            method, message = read_call(call, "player")
             handler = self._handlers[method.name, method.request]
         if not self.registrar.is_settled():
             await self.registrar.settled()

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from msgspec import UNSET, structs
 
-from leaguekit.agents.calls import ask, deliver, error_code_of, is_transient, ping
+from leaguekit.agents.calls import ask, deliver, detail_of, error_code_of, is_transient, ping
 from leaguekit.agents.logs import log_fields
 from leaguekit.agents.registration import Identity, Registrar, RegistrationRefused
 from leaguekit.agents.world import World
@@ -184,8 +184,6 @@ def _is_final(refusal: RpcRefusal, report: Report) -> bool:
     if _is_about_token(refusal) or is_transient(refusal) or error_code_of(refusal) == _TOO_EARLY:
         log.warning("%s is not reported yet: %s", report.match_id, refusal, extra=log_fields(report))
         return False
-    data = refusal.error.data
-    context = data.get("context") if isinstance(data, dict) else None
-    detail = context.get("detail", "") if isinstance(context, dict) else ""
-    log.error("the manager does not take %s: %s. %s", report.match_id, refusal, detail, extra=log_fields(report))
+    values = (report.match_id, refusal, detail_of(refusal))
+    log.error("the manager does not take %s: %s. %s", *values, extra=log_fields(report))
     return True

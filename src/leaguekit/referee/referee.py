@@ -17,7 +17,7 @@ from msgspec import UNSET
 
 from leaguekit.agents.credentials import TokenOwner, credentials_in
 from leaguekit.agents.logs import log_fields
-from leaguekit.agents.registration import Before, Identity, Kind, Registrar, RegistrationRefused, describe_league_error
+from leaguekit.agents.registration import Before, Identity, Registrar, RegistrationRefused, describe_league_error
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES
@@ -42,7 +42,6 @@ __all__ = ["RefereeAgent", "RegistrationRefused"]
 
 log = logging.getLogger(__name__)
 
-REFEREE = Kind("referee", m.RefereeRegisterRequest, m.RefereeRegisterResponse)
 GET_MATCH_STATE = "get_match_state"
 
 
@@ -73,7 +72,7 @@ class RefereeAgent:
             protocol_version=PROTOCOL_VERSION,
             token_scheme=SCHEME,
         )
-        self.registrar = Registrar(world, manager_url, REFEREE, meta, self._prepare)
+        self.registrar = Registrar(world, manager_url, "referee", meta, self._prepare)
         self._manager_client = ManagerClient(world, manager_url, self.registrar)
         self.matches = MatchSupervisor(
             world,
