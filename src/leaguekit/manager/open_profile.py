@@ -59,6 +59,7 @@ class OpenProfileAdapter:
 
     def __init__(self, world: World, ledger: Ledger, answer_spec: Handler, is_operator: Callable[[str], bool]) -> None:
         self._world = world
+        self._now = world.timestamp
         self._ledger = ledger
         self._answer_spec = answer_spec
         self._is_operator = is_operator
@@ -163,9 +164,6 @@ class OpenProfileAdapter:
             else:
                 due.append(structs.replace(one, count=count))
         self._ledger.record(commands.note_broken_rules(self._ledger.league, agent_id, due, self._now()))
-
-    def _now(self) -> str:
-        return self._world.timestamp()
 
     def _is_start(self, operation: dict[str, Any]) -> bool:
         is_start = operation.get("command") == "start" and self._ledger.league.is_open
