@@ -217,19 +217,16 @@ class Broadcasts:
 
         Document 001 has no token in the manager's messages, and a player may refuse a token that is not its own.
         """
-
-        async def post(token: str | None) -> HttpAnswer:
-            body = recipient.encode_request(message.method, message.params(token), next_id())
-            return await self._world.caller.post(recipient.url, body, ANSWER_SECONDS, MAX_ANY_ANSWER_BYTES)
-
         token = None if agent_id in self._without_token else recipient.token
-        answer = await post(token)
-        if token is None or b'"error"' not in answer.body or not refuses_token(answer.body):
-            return answer
-        answer = await post(None)
-        if not (refuses_token(answer.body) or is_caller_unknown(answer.body)):
-            self._without_token.add(agent_id)
-        return answer
+        while True:
+            body = recipient.encode_request(message.method, message.params(token), next_id())
+            answer = await self._world.caller.post(recipient.url, body, ANSWER_SECONDS, MAX_ANY_ANSWER_BYTES)
+            is_refused = b'"error"' in answer.body and refuses_token(answer.body)
+            if token is None and not (is_refused or is_caller_unknown(answer.body)):
+                self._without_token.add(agent_id)
+            if token is None or not is_refused:
+                return answer
+            token = None
 
 
 async def _pause_ended_early(box: _Outbox, seconds: float) -> bool:

@@ -25,7 +25,7 @@ from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.ids import match_conversation, sender_of
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import MAX_BYTES, RpcError, RpcRefusal
-from leaguekit.referee.player_client import PlayerMessage, PlayerObservations
+from leaguekit.referee.player_client import PlayerClient, PlayerMessage, PlayerObservations
 from leaguekit.referee.seats import Seats
 from leaguekit.referee.transcripts import Transcript
 from leaguekit.transport.base import TOO_MANY_REQUESTS, Caller, CallerLate, TimedOut, Unreachable
@@ -81,7 +81,7 @@ class _Tries:
     unreachable: Unreachable | None = None
 
 
-class OpenPlayerClient:
+class OpenPlayerClient(PlayerClient):
     """Calls the players of one match, each in the form that it understands."""
 
     def __init__(
@@ -93,12 +93,9 @@ class OpenPlayerClient:
         *,
         memory: DialectMemory,
     ) -> None:
+        super().__init__(world, assignment, seats, transcript)
         self._world = world
-        self._assignment = assignment
-        self._seats = seats
-        self._transcript = transcript
         self._memory = memory
-        self._caller = world.caller
         self._loop = asyncio.get_running_loop()
         self._broken_rules: dict[str, dict[str, m.BrokenRule]] = {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from leaguekit.agents.tasks import cancel
 from leaguekit.games.base import Side
 from leaguekit.protocol import messages as m
 from leaguekit.referee.player_client import PlayerClient
@@ -60,10 +61,7 @@ class PlayerNotifier:
     async def close(self) -> None:
         """Cancel the messages that are under way, and send no more."""
         self._closed = True
-        posts = [*self._posts]
-        for post in posts:
-            post.cancel()
-        await asyncio.gather(*posts, return_exceptions=True)
+        await cancel(*self._posts)
 
     def _start_post(self, side: Side, message: m.Request, seconds: float, sent: asyncio.Future[None]) -> None:
         if self._closed:
