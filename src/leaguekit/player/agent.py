@@ -18,10 +18,9 @@ from leaguekit.agents.registration import Before, Identity, Registrar, describe_
 from leaguekit.agents.world import World
 from leaguekit.player.caller_checks import (
     CallerChecks,
-    CallerVerifier,
     ManagerMessage,
     RefereeMessage,
-    answer_fields,
+    prepare_match,
 )
 from leaguekit.player.context import (
     MoveCall,
@@ -31,7 +30,6 @@ from leaguekit.player.context import (
     past_match,
     record_of,
 )
-from leaguekit.player.decisions import Decision
 from leaguekit.player.definition import PlayerDefinition
 from leaguekit.player.history import MatchHistory
 from leaguekit.player.move_chooser import LeagueFacts, MoveChooser
@@ -87,6 +85,7 @@ class PlayerAgent:
         self.finished = asyncio.Event()
         self._tell = tell
         self._callers = CallerChecks(self.registrar)
+        self.caller_verifier = self._callers.verifier
         self._chooser = MoveChooser(player, world, seed=seed, tell=tell, never_blocks=never_blocks)
         # The number of moves by origin, and the first moves that were replaced because the strategy failed.
         self.origins, self.replaced = self._chooser.origins, self._chooser.replaced
@@ -178,10 +177,6 @@ class PlayerAgent:
     def caller(self, beginning: bytes, _peer: Peer) -> TokenOwner | None:
         """The owner of the token in the beginning of a body: the manager, or the referee of a match."""
         return self._callers.identify(beginning)
-
-    def caller_verifier(self) -> CallerVerifier | None:
-        """What a gateway needs to identify the callers. None while the player accepts every caller, or none."""
-        return self._callers.verifier()
 
     async def _call(self, call: Call, peer: Peer) -> Any:
         """The result of a call."""
@@ -317,17 +312,12 @@ class PlayerAgent:
         match.chosen = False
         self._current = call.match_id
         facts = LeagueFacts(identity.agent_id, self.league_id, self.standings, tuple(self._history.matches.values()))
-        if self._chooser.is_built_in:
-            return self._move_response(call, match, self._chooser.choose_sync(call, match, facts))
-        return self._move_response(call, match, await self._chooser.choose(call, match, facts))
-
-    def _move_response(self, call: MoveCall, match: OngoingMatch, decision: Decision) -> m.Message:
-        info = self._chooser.count(call, decision)
+        move, info = await self._chooser.choose(call, match, facts)
         match.chosen = True
         fields = self._answer_referee(call, call.match_id, match, self._identity)
         if isinstance(call, m.ChooseParityCall):
-            return m.ChooseParityResponse(**fields, parity_choice=decision.move, move_info=info)
-        return m.GameMoveResponse(**fields, move_data=decision.move, move_info=info)
+            return m.ChooseParityResponse(**fields, parity_choice=move, move_info=info)
+        return m.GameMoveResponse(**fields, move_data=move, move_info=info)
 
     async def _end_match(self, message: m.GameOver) -> m.GameOverAck:
         identity = self._identity
@@ -356,8 +346,9 @@ class PlayerAgent:
         self, message: m.Request, match_id: str, match: OngoingMatch, identity: Identity
     ) -> dict[str, Any]:
         """The fields of every answer to a referee."""
-        fields = match.answer_fields if match.identity is identity else answer_fields(match, match_id, identity)
-        return {**fields, "timestamp": self.world.timestamp(), "conversation_id": message.conversation_id}
+        if match.identity is not identity:
+            prepare_match(match, match_id, identity)
+        return {**match.answer_fields, "timestamp": self.world.timestamp(), "conversation_id": message.conversation_id}
 
     @property
     def _identity(self) -> Identity:

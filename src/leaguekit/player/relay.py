@@ -25,6 +25,7 @@ from leaguekit.agents.calls import is_transient, next_id
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.retries import Backoff
 from leaguekit.agents.serving import ignore_progress, play, run_until_first
+from leaguekit.agents.tasks import cancel
 from leaguekit.agents.world import World
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.caller_checks import CallerVerifier
@@ -127,9 +128,7 @@ class RelayClient:
         tasks = [*self._tasks.values()]
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*tasks)
 
     async def _answer(self, call: RelayedCall, agent: PlayerAgent) -> None:
         try:
