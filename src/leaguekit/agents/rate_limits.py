@@ -96,17 +96,11 @@ class RateLimiter:
     def acquire_for_message(self, token: str, peer: Peer, size: int = 0) -> float:
         """Count a message of that size that did not come by JSON-RPC."""
         account = self._account(token, peer)
-        if account is None:
-            return 0.0
-        buckets, key = account
-        seconds = self._take(buckets, key)
-        if not seconds and size > BYTES_PER_REQUEST:
-            buckets.charge(key, size / BYTES_PER_REQUEST)
-        return seconds
+        return 0.0 if account is None else self._take(*account, size)
 
     def acquire_for_page(self, peer: Peer) -> float:
         """Count a request for a page of the dashboard or for the manager's health."""
-        return self._take(self._pages, _address_key(peer))
+        return self._take(self._pages, _address_key(peer), 0)
 
     def charging_send(self, peer: Peer, send: Send) -> Send:
         """Wrap an ASGI ``send``, so that the reader of a page is charged for the bytes that are sent."""
@@ -158,10 +152,13 @@ class RateLimiter:
         token = credentials_in(beginning).auth_token
         return self._identify(token) if token else None
 
-    def _take(self, buckets: TokenBuckets, key: _Key, cost: float = 1.0) -> float:
-        seconds = buckets.take(key, cost)
+    def _take(self, buckets: TokenBuckets, key: _Key, size: int) -> float:
+        """Count a request, and charge for its bytes."""
+        seconds = buckets.take(key)
         if seconds:
             self._warn(key)
+        elif size > BYTES_PER_REQUEST:
+            buckets.charge(key, size / BYTES_PER_REQUEST)
         return seconds
 
     def _warn(self, key: _Key) -> None:

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import urlsplit
@@ -414,22 +414,18 @@ class Registrar:
         """Write a file for a later run. If that fails, write it later, as soon as possible."""
         if (before := self._writing.pop(path, None)) is not None:
             before.cancel()
-        content = msgspec.json.encode(value)
+        write = partial(self._world.files.write, path, msgspec.json.encode(value), private=True)
         try:
-            await self._world.blocking(self._write_file, path, content)
+            await self._world.blocking(write)
         except StoreError as error:
             log.warning("%s", error)
-            self._writing[path] = asyncio.create_task(self._write_with_retries(path, content))
+            self._writing[path] = asyncio.create_task(self._write_with_retries(write))
 
-    async def _write_with_retries(self, path: Path, content: bytes) -> None:
+    async def _write_with_retries(self, write: Callable[[], None]) -> None:
         while True:
             await asyncio.sleep(WRITE_RETRY_SECONDS)
             with contextlib.suppress(StoreError):
-                await self._world.blocking(self._write_file, path, content)
-                return
-
-    def _write_file(self, path: Path, content: bytes) -> None:
-        self._world.files.write(path, content, private=True)
+                return await self._world.blocking(write)
 
     def _state_file(self, league_id: str) -> Path:
         return self.folder(league_id) / "state.json"
