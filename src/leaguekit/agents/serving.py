@@ -40,10 +40,6 @@ class Agent(Protocol):
     async def close(self) -> None: ...
 
 
-def ignore_progress(_text: str) -> None:
-    """The default for ``tell``."""
-
-
 async def play(agent: Agent, stop: asyncio.Event, *, stay: bool, tell: Callable[[str], None]) -> None:
     """Register an agent that is served already, and wait until its league is over.
 
@@ -68,7 +64,7 @@ async def serve(
     stop: asyncio.Event | None = None,
     *,
     stay: bool = False,
-    tell: Callable[[str], None] = ignore_progress,
+    tell: Callable[[str], None] = lambda _text: None,
 ) -> bool:
     """Register an agent, and serve it until its league is over or ``stop`` is set. Return whether the league is over.
 

@@ -106,11 +106,9 @@ class Assignments:
                 if (one.assigned_matches or one.lost) and not self._returning.is_expected(one.id)
             ]
             alive = await asyncio.gather(*(self._answers(referee.id) for referee in watched))
-            missed = {
-                referee.id: 0 if answered else missed.get(referee.id, 0) + 1
-                for referee, answered in zip(watched, alive, strict=True)
-            }
+            before, missed = missed, {}
             for referee, answered in zip(watched, alive, strict=True):
+                missed[referee.id] = 0 if answered else before.get(referee.id, 0) + 1
                 if answered and referee.lost:
                     log.info("%s is back", referee.id)
                     self._ledger.record(commands.referee_returned(self._ledger.league, referee.id, self._now()))

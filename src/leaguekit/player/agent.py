@@ -246,16 +246,12 @@ class PlayerAgent:
             place = f"{self.player.name} is number {own.rank} with {points}"
         moves = f" Moves since it was started: {self.origins}." if self.origins.total else ""
         log.info("The league is over%s.%s", place and f"; {place}", moves, extra=log_fields(message))
-        if not self.finished.is_set():
-            self._tell_end(place)
+        if place and not self.finished.is_set():
+            self._tell(place)
+        if moves and not self.finished.is_set():
+            self._tell(f"Moves of {self.player.name} since it was started: {self.origins}")
         self.finished.set()
         return m.LeagueCompletedAck(**fields)
-
-    def _tell_end(self, place: str) -> None:
-        if place:
-            self._tell(place)
-        if self.origins.total:
-            self._tell(f"Moves of {self.player.name} since it was started: {self.origins}")
 
     async def _receive_league_error(self, message: m.LeagueError) -> m.LeagueErrorAck:
         identity = self.registrar.identity

@@ -23,7 +23,7 @@ from leaguekit.player.context import (
 )
 from leaguekit.player.decisions import Decision, decide, decide_sync, is_built_in
 from leaguekit.player.definition import PlayerDefinition
-from leaguekit.player.keyed_random import KeyedRandom, match_key
+from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.messages.matches import MAX_REASON
 from leaguekit.protocol.plain_text import remove_addresses
@@ -131,7 +131,7 @@ class MoveChooser:
 
     def _random_for(self, player_id: str, match_id: str, attempt: int) -> KeyedRandom:
         if self._seed is not None:
-            return KeyedRandom(match_key(self._seed, player_id, match_id, attempt))
+            return KeyedRandom((self._seed, player_id, match_id, attempt))
         # Matches with a built-in strategy share one generator, which is faster. An author's strategy gets a new one,
         # because it may still use the old one in a thread after the match.
         if self._shared_random is None or not self._is_built_in:

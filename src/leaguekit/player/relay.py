@@ -24,7 +24,7 @@ from msgspec import Struct
 from leaguekit.agents.calls import is_transient, next_id
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.retries import Backoff
-from leaguekit.agents.serving import ignore_progress, play, run_until_first
+from leaguekit.agents.serving import play, run_until_first
 from leaguekit.agents.tasks import cancel
 from leaguekit.agents.world import World
 from leaguekit.player.agent import PlayerAgent
@@ -207,7 +207,7 @@ async def serve_relayed(
     stop: asyncio.Event,
     *,
     stay: bool = False,
-    tell: Callable[[str], None] = ignore_progress,
+    tell: Callable[[str], None] = lambda _text: None,
 ) -> bool:
     """The same as ``serving.serve``, for an agent that is called through an open relay client."""
     tell(f"{agent.registrar.name} is called through {client.gateway_url.partition('?')[0]}")

@@ -116,9 +116,9 @@ class OpenPlayerClient(PlayerClient):
                 continue
             if isinstance(found, Repaired | Deferred):
                 self._remember_form(side, made, request, tries)
-                self.note_broken_rules(side, found.broken)
                 if isinstance(found, Repaired):
-                    return self._accept(side, found, was_acknowledged=tries.acknowledged is not None)
+                    return self.accept(side, found, was_acknowledged=tries.acknowledged is not None)
+                self.note_broken_rules(side, found.broken)
                 await self._wait_for_post(deadline)
             if self._is_join(found, kind, made, tries, seat.player_id):
                 break
@@ -216,17 +216,13 @@ class OpenPlayerClient(PlayerClient):
         player_id = self._seats[side].player_id
         return {"player_id": player_id, "sender": sender_of("player", player_id)}
 
-    def accept_posted(self, side: Side, posted: Repaired) -> PlayerMessage:
-        """The message that a player has posted, as it counts."""
-        self.note_broken_rules(side, posted.broken)
-        return self._accept(side, posted, was_acknowledged=False)
-
-    def _accept(self, side: Side, found: Repaired, *, was_acknowledged: bool) -> PlayerMessage:
-        """A player's message as it counts.
+    def accept(self, side: Side, found: Repaired, *, was_acknowledged: bool = False) -> PlayerMessage:
+        """A player's message as it counts. The rules that it breaks are noted.
 
         A token that is not the player's is removed. A refused invitation counts as accepted if the player was invited
         before: it may have accepted the first invitation.
         """
+        self.note_broken_rules(side, found.broken)
         player_id, message = self._seats[side].player_id, cast("PlayerMessage", found.message)
         if message.auth_token is not UNSET and self._seats.is_foreign(side, message.auth_token):
             came = f"auth_token: {tokens.shorten_token(message.auth_token)}"
