@@ -9,7 +9,7 @@ token is accepted for that match as well, from the hosts of the referee's endpoi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
@@ -47,7 +47,7 @@ class CallerVerifier(Struct, frozen=True, kw_only=True):
     # The verifiers of referees that send their own tokens.
     verifiers: list[bytes] = []
 
-    def recognise(self, credentials: Credentials, attempts: Iterable[int] = ATTEMPTS) -> TokenOwner | None:
+    def recognise(self, credentials: Credentials, attempts: Sequence[int] = ATTEMPTS) -> TokenOwner | None:
         """The caller with these credentials, or None if the player would not accept its token.
 
         ``attempts`` are the attempts at the match whose tokens are accepted.
@@ -134,22 +134,16 @@ class CallerChecks:
             if known is None or known.referee_id != referee_id or isinstance(message, m.GameInvitation):
                 known = matches[match_id] = OngoingMatch(referee_id, 1 if known is None else known.attempt)
             return known
-        if isinstance(message, m.GameInvitation):
-            attempt = message.attempt or 1
-            if known is None or known.attempt != attempt or known.referee_id != referee_id:
-                invited = _find_attempt(message, match_id, referee_id, (attempt,), identity)
-                # The referee of an earlier attempt is answered, but its attempt does not replace the newer one.
-                if invited is not None and (known is None or attempt >= known.attempt):
-                    matches[match_id] = invited
-                return invited
-        if known is None:
-            known = _find_attempt(message, match_id, referee_id, ATTEMPTS, identity)
-            if known is not None:
-                matches[match_id] = known
-            return known
-        if known.referee_id != referee_id:
-            return None if _find_attempt(message, match_id, referee_id, (known.attempt,), identity) is None else known
-        return known if _has_token(message, known, match_id, identity) else None
+        attempts: Sequence[int] = ATTEMPTS if known is None else (known.attempt,)
+        if is_invitation := isinstance(message, m.GameInvitation):
+            attempts = (message.attempt or 1,)
+        if known is not None and known.referee_id == referee_id and known.attempt in attempts:
+            return known if _has_token(message, known, match_id, identity) else None
+        found = _find_attempt(message, match_id, referee_id, attempts, identity)
+        # The referee of an earlier attempt is answered, but its attempt does not replace the newer one.
+        if found is not None and (known is None or (is_invitation and found.attempt >= known.attempt)):
+            matches[match_id] = found
+        return found if found is None or known is None or is_invitation else known
 
     def _unknown_caller(self) -> ProtocolError:
         identity = self._registrar.identity
@@ -159,7 +153,7 @@ class CallerChecks:
 
 
 def _find_attempt(
-    message: RefereeMessage, match_id: str, referee_id: str, attempts: Iterable[int], identity: Identity
+    message: RefereeMessage, match_id: str, referee_id: str, attempts: Sequence[int], identity: Identity
 ) -> OngoingMatch | None:
     """The attempt at a match for which the token of a message was made."""
     for attempt in attempts:
