@@ -87,7 +87,7 @@ def test_leagues_with_crashes_leave_no_event_loop_open() -> None:
     assert done.stdout == "True 0\n"
 
 
-@pytest.mark.parametrize("seed", [701745, 710382, 2510773])
+@pytest.mark.parametrize("seed", [701745, 710382, 2510773, 4011013])
 def test_an_outage_at_an_odd_moment_costs_nobody_a_match(seed: int) -> None:
     scenario = random_scenario(seed)
     assert scenario.faults == "outage"

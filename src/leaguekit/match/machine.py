@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET, Struct
 
-from leaguekit.games.base import SIDES, Game, Question, Side
+from leaguekit.games.base import SIDES, Game, Question, Side, other
 from leaguekit.match.rulings import Ruling, Verdict, sentence, verdict_by_fault, verdict_by_play
 from leaguekit.match.signals import (
     Ask,
@@ -275,6 +275,8 @@ class Match:
         kind = _REQUESTED[player.phase]
         player.failures += 1
         player.connected = given.connected
+        if given.opponent_connected is not None:
+            self._players[other(given.side)].connected = given.opponent_connected
         player.note(given.code, given.ask, now, player.late_ms(now))
         max_retries = 0 if player.suspended else self._limits.max_retries
         if player.retries < max_retries:

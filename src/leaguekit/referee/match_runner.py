@@ -15,11 +15,11 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct
 
-from leaguekit.agents.calls import error_code_of
+from leaguekit.agents.calls import error_code_of, ping
 from leaguekit.agents.tasks import Tasks, cancel
 from leaguekit.agents.world import World
 from leaguekit.games import game
-from leaguekit.games.base import SIDES, Side
+from leaguekit.games.base import SIDES, Side, other
 from leaguekit.match import signals as s
 from leaguekit.match.draw import commitment
 from leaguekit.match.machine import Match
@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 # A call that this machine could not make is repeated after a pause. After a longer time the attempt is void.
 UNABLE_PAUSE_SECONDS = 1.0
 MAX_UNABLE_SECONDS = 30.0
+PING_SECONDS = 2.0
 NONCE_BYTES = 16
 
 MatchEnd: TypeAlias = s.Finish | s.Void
@@ -301,7 +302,8 @@ class MatchRunner:
             if self._machine.is_open(ask.ask):
                 self.transcript.add("failed", seat.player_id, note=f"{failure.code}: {failure}")
             code: Literal["E001", "E009"] = "E001" if isinstance(failure, TimedOut) else "E009"
-            return s.NoAnswer(side, ask.ask, code, failure.connected)
+            opponent_connected = None if failure.connected else await self._can_connect_to_opponent(side)
+            return s.NoAnswer(side, ask.ask, code, failure.connected, opponent_connected)
         except CallerLate as late:
             self.transcript.add("failed", seat.player_id, note=str(late))
             return s.RefereeLate(side, ask.ask, late.late_ms, late.why if isinstance(late, CallerUnable) else "")
@@ -316,6 +318,22 @@ class MatchRunner:
             self.transcript.add("failed", seat.player_id, note=str(error))
             return s.InvalidAnswer(side, ask.ask, error.code, error.detail, error.context)
         return _to_input(side, ask.ask, answer)
+
+    async def _can_connect_to_opponent(self, side: Side) -> bool | None:
+        """Whether the referee can connect to the opponent of a player; None if that is not known.
+
+        If it can connect to neither player, its own network is at fault. In a game with turns only one player is asked,
+        so the opponent is pinged.
+        """
+        if self._machine.posted(other(side)) is not None:
+            return None
+        try:
+            await ping(self._world.caller, self.seats[other(side)].endpoint, PING_SECONDS)
+        except CallFailed as failure:
+            return failure.connected
+        except CallerLate:
+            return None
+        return True
 
     def _request(self, ask: s.Ask, seconds: float) -> tuple[m.Request, type[PlayerMessage]]:
         """The invitation or the call for a move, and the type of the expected answer."""

@@ -115,17 +115,15 @@ def _add_outages(plan: FaultPlan) -> None:
 
 
 def _add_referee_outage(plan: FaultPlan) -> None:
-    """Cut the first referee off from the players, in half of the leagues that have a second referee.
-
-    The fault is never ``refused``: in the middle of a match the referee could not distinguish that from a player that
-    has closed its port.
-    """
+    """Cut the first referee off from the players, in half of the leagues that have a second referee."""
     rng = plan.random_for("referee")
     if "referee 2" not in plan.agents or rng.random() < 0.5:
         return
     begins = rng.uniform(0.0, 0.2 * sum(name.startswith("player") for name in plan.agents))
     ends = begins + rng.choice((10.0, 40.0, 90.0))
     fault: NetworkFault = rng.choice(("lost", "no route"))
+    if rng.random() < 0.25:
+        fault = "refused"
     plan.outages.append(Outage(begins, ends, fault, "referee 1"))
 
 
