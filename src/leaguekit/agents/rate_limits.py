@@ -56,14 +56,6 @@ IdentifyToken = Callable[[str], TokenOwner | None]
 _ANY_CALL = RpcRequest(b'{"jsonrpc":"2.0","method":"batch","id":null}')
 
 
-def identify_nobody(_token: str) -> None:
-    """The default of a server that does not look at the token of every request."""
-
-
-def _identify_no_body(_beginning: bytes, _peer: Peer) -> None:
-    """The default of a server that knows no tokens."""
-
-
 class RateLimiter:
     """Limits the rate of requests per caller, with a token bucket for each.
 
@@ -72,7 +64,7 @@ class RateLimiter:
     """
 
     def __init__(
-        self, identify: IdentifyToken = identify_nobody, identify_body: IdentifyBody = _identify_no_body
+        self, identify: IdentifyToken | None = None, identify_body: IdentifyBody = lambda _beginning, _peer: None
     ) -> None:
         """``identify`` is called for every request, and ``identify_body`` only where the result matters."""
         self._identify = identify
@@ -128,7 +120,7 @@ class RateLimiter:
 
     def sender_of(self, request: RpcRequest) -> str | None:
         """The name of the agent that owns the token in a request."""
-        known = self._identify(token) if (token := token_of(request)) else None
+        known = self._owner_of(token_of(request))
         return None if known is None else known.id or known.role
 
     def sender_of_body(self, body: bytes, peer: Peer) -> str | None:
@@ -137,7 +129,7 @@ class RateLimiter:
         return None if known is None else known.id or known.role
 
     def _account(self, token: str, peer: Peer) -> _Account | None:
-        known = self._identify(token) if token else None
+        known = self._owner_of(token)
         if known is None:
             return self._addresses, _address_key(peer)
         return None if known.role == "operator" else self._agent_account(known)
@@ -147,10 +139,12 @@ class RateLimiter:
 
     def _token_owner(self, body: bytes, peer: Peer) -> TokenOwner | None:
         beginning = body[:BYTES_BEFORE_ADMISSION]
-        if self._identify is identify_nobody:
+        if self._identify is None:
             return self._identify_body(beginning, peer)
-        token = credentials_in(beginning).auth_token
-        return self._identify(token) if token else None
+        return self._owner_of(credentials_in(beginning).auth_token)
+
+    def _owner_of(self, token: str) -> TokenOwner | None:
+        return self._identify(token) if token and self._identify is not None else None
 
     def _take(self, buckets: TokenBuckets, key: _Key, size: int) -> float:
         """Count a request, and charge for its bytes."""
@@ -199,7 +193,7 @@ class RateLimiter:
 
         The requests of the operator are not counted.
         """
-        if self._identify is identify_nobody:
+        if self._identify is None:
             cost = float(len(request.calls)) if request.is_batch else 1.0
             account: _Account | None = self._addresses, _address_key(peer)
             if self._over_limit:

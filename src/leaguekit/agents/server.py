@@ -37,7 +37,7 @@ def agent_server(
     *,
     role: Role = "player",
     admits: AdmitLargeBody | None = None,
-    caller: IdentifyBody | None = None,
+    caller: IdentifyBody = lambda _beginning, _peer: None,
 ) -> Server:
     """Make the server of a player or a referee.
 
@@ -46,7 +46,7 @@ def agent_server(
     owner of the token in the beginning of a body.
     """
     max_bytes = MAX_TRUSTED_BYTES
-    limiter = RateLimiter() if caller is None else RateLimiter(identify_body=caller)
+    limiter = RateLimiter(identify_body=caller)
     handler = limiter.limit(handle, refuse, max_bytes)
     is_referee = role == "referee"
     return Server(
