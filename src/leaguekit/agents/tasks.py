@@ -26,7 +26,7 @@ class Tasks(set[asyncio.Task[Any]]):
             self._on_error(error)
 
 
-async def cancel(*tasks: asyncio.Task[Any] | None) -> None:
+async def cancel(*tasks: asyncio.Future[Any] | None) -> None:
     """Cancel tasks, and wait until they have ended. Their errors are ignored."""
     started = [task for task in tasks if task is not None]
     for task in started:

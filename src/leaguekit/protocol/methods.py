@@ -68,6 +68,8 @@ METHODS: tuple[Method, ...] = (
 
 BY_NAME: dict[str, Method] = {name: method for method in METHODS for name in method.names}
 BY_REQUEST: dict[type[Message], Method] = {method.request: method for method in METHODS}
+# The form of requests in which a method has the first of its other names. The log contains this word.
+OTHER_NAME_FORM = "RPC_CHOOSE_PARITY"
 # Checks that an agent answers. Its params are empty, and any answer is accepted.
 PING = "ping"
 

@@ -9,8 +9,9 @@ from typing import Any
 from msgspec import UNSET, Raw, UnsetType
 
 from leaguekit.agents.world import World
+from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES, Question, Side, other
-from leaguekit.games.even_odd import number_parity
+from leaguekit.match.move_messages import MoveCall, make_call, number_fields
 from leaguekit.match.rulings import Verdict
 from leaguekit.match.signals import GameFault, Void
 from leaguekit.protocol import messages as m
@@ -81,9 +82,7 @@ class MatchMessages:
             attempt=self._assignment.attempt,
         )
 
-    def call(
-        self, side: Side, question: Question, seconds: float, *, for_parity: bool
-    ) -> m.ChooseParityCall | m.GameMoveCall:
+    def call(self, side: Side, question: Question, seconds: float) -> MoveCall:
         """The call for a choice or a move, with a deadline that is ``seconds`` from now."""
         seat = self._seats[side]
         context = m.CallContext(
@@ -101,9 +100,7 @@ class MatchMessages:
             "deadline": self.time_in(seconds),
             "context": context,
         }
-        if for_parity:
-            return m.ChooseParityCall(**fields)
-        return m.GameMoveCall(**fields, move_request=m.MoveRequest(**question._asdict()))
+        return make_call(GAMES[self._assignment.game_type], question, fields)
 
     def game_error(self, side: Side, fault: GameFault, stage: MatchState, next_retry_in: float | None) -> m.GameError:
         return m.game_error(
@@ -129,13 +126,11 @@ class MatchMessages:
 
     def game_over(self, verdict: Verdict, position: dict[str, Any]) -> dict[Side, m.GameOver]:
         """GAME_OVER for each side. Both are equal but for the token."""
-        parity = None if verdict.drawn is None else number_parity(verdict.drawn)
         result = m.GameResult(
             status=verdict.status,
             choices=self._choices(verdict),
             winner_player_id=self._winner(verdict),
-            drawn_number=verdict.drawn,
-            number_parity=parity,
+            **number_fields(verdict.drawn),
             reason=verdict.reason,
             draw_commitment=self._commitment,
             draw_nonce=self._nonce,

@@ -23,6 +23,7 @@ from leaguekit.games.base import SIDES, Side, other
 from leaguekit.match import signals as s
 from leaguekit.match.draw import commitment
 from leaguekit.match.machine import Match
+from leaguekit.match.move_messages import messages_of, move_of
 from leaguekit.match.rulings import Verdict
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -79,7 +80,7 @@ class MatchRunner:
         self._on_stage = on_stage
         self.seats = Seats(assignment)
         rules = game(assignment.game_type)
-        self._move_kind: type[PlayerMessage] = m.ChooseParityResponse if rules.asks_for_parity else m.GameMoveResponse
+        self._move_kind: type[PlayerMessage] = messages_of(rules).response
         drawn = rules.draw(bytes.fromhex(assignment.match_seed))
         nonce = world.entropy(NONCE_BYTES)
         opening = (UNSET, UNSET) if drawn is None else (commitment(nonce, drawn), nonce.hex())
@@ -339,8 +340,7 @@ class MatchRunner:
         """The invitation or the call for a move, and the type of the expected answer."""
         if ask.question is None:
             return self.messages.invitation(ask.side), m.GameJoinAck
-        for_parity = self._machine.game.asks_for_parity
-        return self.messages.call(ask.side, ask.question, seconds, for_parity=for_parity), self._move_kind
+        return self.messages.call(ask.side, ask.question, seconds), self._move_kind
 
     def _game_error(self, side: Side, fault: s.GameFault) -> m.GameError:
         next_retry_in = None if fault.next_retry_at is None else fault.next_retry_at - self._loop.time()
@@ -364,7 +364,5 @@ def _to_input(side: Side, ask: int | None, message: PlayerMessage) -> s.Input:
             return s.Joined(side, ask)
         case m.GameJoinAck():
             return s.Declined(side, ask)
-        case m.ChooseParityResponse():
-            return s.Moved(side, ask, message.parity_choice, message.move_info)
-        case m.GameMoveResponse():
-            return s.Moved(side, ask, message.move_data, message.move_info)
+        case _:
+            return s.Moved(side, ask, move_of(message), message.move_info)

@@ -170,6 +170,10 @@ class FaultInjector:
                     return Delivery(out, back, kind, link.uniform(0.0, self.plan.max_delay_seconds))  # type: ignore[arg-type]
         return Delivery(out, back)
 
+    def count(self, kind: str) -> None:
+        """Count a fault, or an action of the operator because of one."""
+        self.injected[kind] += 1
+
     def inject(self, kind: str, rng: Random) -> bool:
         """Decide whether a fault of this kind happens now, and count it."""
         rate = self.plan.rates.get(kind, 0.0)

@@ -179,7 +179,7 @@ class Projection:
         return LeagueView(
             league_id=settings.league_id,
             game_type=settings.game_type,
-            pure_chance=game is not None and game.pure_chance,
+            pure_chance=game is not None and bool(game.luck),
             state=league.state,
             paused=league.paused,
             round=status.current_round,

@@ -14,6 +14,7 @@ from leaguekit.kit.field_checks import Field
 from leaguekit.kit.player.harness import PLAYER_ID, PlayerHarness
 from leaguekit.kit.player.match import RefereedMatch
 from leaguekit.kit.player.registration import ping
+from leaguekit.match.move_messages import messages_of
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import BY_REQUEST
@@ -141,7 +142,7 @@ def chosen(exchange: Exchange) -> Any:
 
 
 def choice_kind(harness: PlayerHarness) -> type[m.Message]:
-    return m.ChooseParityResponse if harness.game.asks_for_parity else m.GameMoveResponse
+    return messages_of(harness.game).response
 
 
 def _common_fields(what: str, sender: str) -> list[Field]:
@@ -275,7 +276,7 @@ _choice_fields = add_answer_checks(
     needs=_is_choice,
 )
 async def legal(harness: PlayerHarness) -> Evidence:
-    name = "parity_choice" if harness.game.asks_for_parity else "move_data"
+    name = messages_of(harness.game).field
     for fault, exchange in harness.moves:
         if fault is not None or name not in (exchange.result or {}):
             raise exchange.failed(f"{name}: a legal choice", fault or f"no {name}")

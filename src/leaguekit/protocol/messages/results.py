@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from leaguekit.protocol.fields import (
     ERROR_CODE,
+    EXAMPLE_CHOICE,
     QUERY_TYPES,
     Attempt,
     ByRuleNotNull,
@@ -132,7 +133,7 @@ class OpponentRecord(Struct, kw_only=True):
 class ChoiceCount(Struct, kw_only=True):
     """How often a player made a choice."""
 
-    choice: Annotated[str, doc("The choice", "000-L1090", examples=["even"])]
+    choice: Annotated[str, doc("The choice", "000-L1090", examples=[EXAMPLE_CHOICE])]
     count: Annotated[Count, doc("In how many matches", "000-L1090")]
 
 
