@@ -65,11 +65,12 @@ _tokens_decoder = msgspec.json.Decoder(_Tokens)
 
 
 def token_in(message: bytes) -> str:
-    """The token in a message that came without JSON-RPC, or empty if there is none."""
+    """The token in an undecoded message, or empty if there is none."""
     try:
-        return _tokens_decoder.decode(message).auth_token
+        tokens = _tokens_decoder.decode(message)
     except DECODE_ERRORS:
         return ""
+    return tokens.auth_token or tokens.admin_token
 
 
 def token_of(request: RpcRequest) -> str:
@@ -77,19 +78,8 @@ def token_of(request: RpcRequest) -> str:
     call = None if request.is_batch else request.calls[0]
     token = ""
     if isinstance(call, Call):
-        if call.message is None:
-            token = _token_in_params(call)
-        elif isinstance(value := getattr(call.message, "auth_token", None), str):
-            token = value
+        token = token_in(call.params) if call.message is None else getattr(call.message, "auth_token", "")
     return token or credentials_in(request.body).auth_token
-
-
-def _token_in_params(call: Call) -> str:
-    try:
-        tokens = _tokens_decoder.decode(call.params)
-    except DECODE_ERRORS:
-        return ""
-    return tokens.auth_token or tokens.admin_token
 
 
 def endpoint_in(call: Call | InvalidCall) -> str:

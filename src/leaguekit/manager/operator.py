@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET
 
+from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
 from leaguekit.league.access import seat_of
 from leaguekit.league.events import Event
@@ -36,7 +37,6 @@ from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.rpc import Call, params_of
 from leaguekit.store.base import StoreError
-from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Unreachable
 
 METHOD = "operator"
@@ -95,16 +95,14 @@ class Operator:
     def __init__(
         self,
         admin_token: str,
-        entropy: Callable[[int], bytes],
-        keep: SaveSecret | None = None,
-        *,
-        manager_endpoint: str = "",
-        policy: AddressPolicy | None = None,
+        world: World,
+        manager_endpoint: str,
+        keep: SaveSecret | None,
     ) -> None:
         self._manager_endpoint = manager_endpoint
-        self._policy = policy
+        self._policy = world.policy
         self._admin = tokens.verifier(admin_token)
-        self._entropy = entropy
+        self._entropy = world.entropy
         self._keep = keep or (lambda _name, _secret: None)
         self._secret_actions: dict[str, Callable[[League, Operation, str], OperationResult]] = {
             "seats_new": self._new_seats,

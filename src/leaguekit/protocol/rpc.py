@@ -293,8 +293,8 @@ def failure(call_id: bytes, error: RpcError) -> bytes:
 
 
 def request(method: str, params: bytes, call_id: int) -> bytes:
-    """Encode a request. Ids are integers, because some agents accept no others."""
-    return b'{"jsonrpc":"2.0","method":%b,"params":%b,"id":%d}' % (_encode(method), params, call_id)
+    """Encode a request of a known method. Ids are integers, because some agents accept no others."""
+    return b'{"jsonrpc":"2.0","method":"%b","params":%b,"id":%d}' % (method.encode(), params, call_id)
 
 
 class RpcRefusal(Exception):

@@ -25,7 +25,7 @@ from leaguekit.match.move_messages import DOCUMENTED, messages_of
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
 from leaguekit.player.context import Context, PastMatch, Result, Strategy, record_of
 from leaguekit.player.decisions import StrategyResult, validate_result
-from leaguekit.player.keyed_random import KeyedRandom, match_key
+from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import MatchRole
 from leaguekit.protocol.ids import match_id, player_id
@@ -146,7 +146,7 @@ class DirectLeague:
         for matches in self._rounds:
             for match in matches:
                 for player in (match.a, match.b):
-                    player.random.seed(match_key(seed, player.id, match.id, _ATTEMPT))
+                    player.random.seed((seed, player.id, match.id, _ATTEMPT))
                 verdict = self._cache.play(draws.get(match.id), partial(self._choose, match))
                 self._record(match, verdict)
                 if on_result is not None:
