@@ -84,7 +84,10 @@ def add_field_check(
 ) -> Check[HarnessT]:
     """Add the check of a field of ``kind`` to an area. Its id is the field's path."""
     requirements = field.instead or (requirement_of(kind, field.path), *field.also)
-    return area.check(field.path, field.sentence, *requirements, is_required=field.is_required, needs=needs)(function)
+    add = area.check(
+        *requirements, name=field.path, sentence=field.sentence, is_required=field.is_required, needs=needs
+    )
+    return add(function)
 
 
 def requirement_of(kind: type[Message], path: str) -> str:

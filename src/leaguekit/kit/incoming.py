@@ -121,7 +121,7 @@ def add_request_checks(
     is_required = any(field.is_required for field in fields)
     requirements = (*methods, "001-L0035", "001-L0037", "002-L0064")
     return [
-        area.check("request", sentence, *requirements, is_required=is_required, needs=needs)(
+        area.check(*requirements, name="request", sentence=sentence, is_required=is_required, needs=needs)(
             _request_check(name, kind)
         ),
         *(add_field_check(area, kind, field, needs, _field_check(name, kind, field)) for field in fields),

@@ -152,7 +152,7 @@ def add_rpc_checks(area: Area[HarnessT], agent: str, needs: Iterable[Check[Harne
     _add_batch_and_notification(area, agent, needs)
 
     @area.required(
-        "alive", f"After all that nobody should send, {agent.lower()} still answers.", "000-L1542", needs=needs
+        "000-L1542", sentence=f"After all that nobody should send, {agent.lower()} still answers.", needs=needs
     )
     async def alive(harness: HarnessT) -> Evidence:
         for body in HOSTILE_BODIES:
@@ -161,50 +161,48 @@ def add_rpc_checks(area: Area[HarnessT], agent: str, needs: Iterable[Check[Harne
 
 
 def _add_ids(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]]) -> None:
-    @area.required("ids", f"{agent} repeats an id that is a number.", "001-L0045", "002-L0073", needs=needs)
+    @area.required(
+        "001-L0045", "002-L0073", name="ids", sentence=f"{agent} repeats an id that is a number.", needs=needs
+    )
     async def number_id(harness: HarnessT) -> Evidence:
         return _repeats_id(await _make_good_call(harness, 40_961), 40_961)
 
-    @area.recommended("string_id", f"{agent} repeats an id that is text.", "001-L0045", "decision 2", needs=needs)
+    @area.recommended("001-L0045", "decision 2", sentence=f"{agent} repeats an id that is text.", needs=needs)
     async def string_id(harness: HarnessT) -> Evidence:
         return _repeats_id(await _make_good_call(harness, STRING_ID), STRING_ID)
 
 
 def _add_methods_and_fields(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]]) -> None:
     @area.recommended(
-        "type_as_method",
-        f"{agent} also takes the message type as the method, as document 002 has it.",
         "002-L0064",
         "decision 1",
+        sentence=f"{agent} also takes the message type as the method, as document 002 has it.",
         needs=needs,
     )
     async def type_as_method(harness: HarnessT) -> Evidence:
         message = msgspec.to_builtins(harness.good_call())
         return is_result(await harness.client.call(harness.url, message["message_type"], message, SECONDS))
 
-    @area.required("unknown_fields", f"{agent} ignores fields that it does not know.", "000-L1594", needs=needs)
+    @area.required("000-L1594", sentence=f"{agent} ignores fields that it does not know.", needs=needs)
     async def unknown_fields(harness: HarnessT) -> Evidence:
         return is_result(await call_with_changes(harness, {"from_a_later_version": {"of": ["league.v2"]}}))
 
-    @area.recommended(
-        "unknown_method", f"{agent} refuses a method that it does not have with -32601.", "001-L0051", needs=needs
-    )
+    @area.recommended("001-L0051", sentence=f"{agent} refuses a method that it does not have with -32601.", needs=needs)
     async def unknown_method(harness: HarnessT) -> Evidence:
         return is_refusal(await harness.client.call(harness.url, "no_such_method", {}, SECONDS), -32601)
 
 
 def _add_batch_and_notification(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]]) -> None:
     @area.recommended(
-        "batch", f"{agent} answers a batch with a list, an answer for each id.", "001-L0009", "decision 2", needs=needs
+        "001-L0009", "decision 2", sentence=f"{agent} answers a batch with a list, an answer for each id.", needs=needs
     )
     async def batch(harness: HarnessT) -> Evidence:
         return await answers_batch(harness, *_good_call(harness))
 
     @area.recommended(
-        "notification",
-        f"{agent} answers a notification, a request without an id, with no JSON-RPC answer.",
         "001-L0038",
         "decision 2",
+        sentence=f"{agent} answers a notification, a request without an id, with no JSON-RPC answer.",
         needs=needs,
     )
     async def notification(harness: HarnessT) -> Evidence:
@@ -212,14 +210,16 @@ def _add_batch_and_notification(area: Area[HarnessT], agent: str, needs: list[Ch
 
 
 def _add_invalid_call(area: Area[HarnessT], call: InvalidCall, needs: list[Check[HarnessT]]) -> None:
-    @area.check(call.name, call.sentence, *call.requirements, is_required=call.is_required, needs=needs)
+    @area.check(*call.requirements, name=call.name, sentence=call.sentence, is_required=call.is_required, needs=needs)
     async def refused(harness: HarnessT) -> Evidence:
         return is_refusal(await call_with_changes(harness, call.changes), INVALID_PARAMS)
 
     if call.code:
         sentence = f"{call.sentence.rstrip('.')}, and {call.code} in its data."
 
-        @area.recommended(f"{call.name}_code", sentence, *call.requirements, "001-L1518", needs=[*needs, refused])
+        @area.recommended(
+            *call.requirements, "001-L1518", name=f"{call.name}_code", sentence=sentence, needs=[*needs, refused]
+        )
         async def refused_with_code(harness: HarnessT) -> Evidence:
             return has_error_code(await call_with_changes(harness, call.changes), call.code)
 
@@ -227,7 +227,7 @@ def _add_invalid_call(area: Area[HarnessT], call: InvalidCall, needs: list[Check
 def _add_invalid_body(area: Area[HarnessT], body: InvalidBody, needs: list[Check[HarnessT]]) -> None:
     sentence = f"{body.what} is refused with {body.number}."
 
-    @area.recommended(body.name, sentence, "001-L0009", "001-L1860", needs=needs)
+    @area.recommended("001-L0009", "001-L1860", name=body.name, sentence=sentence, needs=needs)
     async def refused(harness: HarnessT) -> Evidence:
         return is_refusal(await harness.client.post(harness.url, body.text, SECONDS), body.number)
 

@@ -24,14 +24,9 @@ END: Area[ManagerHarness] = Area("end", "End of the league")
 QUIET_SECONDS = 2.0
 
 
-@LEAGUE.required(
-    "rounds",
-    "Round follows round, each announced under the next number.",
-    "000-L0360",
-    "003-L0158a",
-    needs=[report_accepted, others_accepted, completed, round_number],
-)
+@LEAGUE.required("000-L0360", "003-L0158a", needs=[report_accepted, others_accepted, completed, round_number])
 async def rounds(harness: ManagerHarness) -> Evidence:
+    """Round follows round, each announced under the next number."""
     total = len(harness.players) - 1 + len(harness.players) % 2
     expected = f"the rounds 1 to {total}"
     for number in range(2, total + 1):
@@ -47,8 +42,9 @@ async def rounds(harness: ManagerHarness) -> Evidence:
     return Evidence(came=expected, expected=expected)
 
 
-@LEAGUE.required("pairs", "Everybody meets everybody, once.", "003-L0155b", needs=[rounds])
+@LEAGUE.required("003-L0155b", needs=[rounds])
 async def pairs(harness: ManagerHarness) -> Evidence:
+    """Everybody meets everybody, once."""
     met = Counter(frozenset((one.a, one.b)) for many in harness.rounds.values() for one in many)
     players = [*harness.table.rows]
     wanted = {frozenset((one, other)) for one in players for other in players if one < other}
@@ -58,23 +54,17 @@ async def pairs(harness: ManagerHarness) -> Evidence:
     return Evidence(came=expected, expected=expected)
 
 
-@LEAGUE.required(
-    "last_round",
-    "After the last round there is no next one: next_round_id is null.",
-    "000-L0433",
-    "000-L0446",
-    needs=[rounds],
-)
+@LEAGUE.required("000-L0433", "000-L0446", needs=[rounds])
 async def last_round(harness: ManagerHarness) -> Evidence:
+    """After the last round there is no next one: next_round_id is null."""
     await check_sent_to_all(harness, m.RoundCompleted, harness.players, len(harness.rounds))
     last = harness.players[0].received(m.RoundCompleted)[-1]
     return fail_if(last.message.get("next_round_id", ...) is not None, evidence(last, "next_round_id: null"))
 
 
-@END.required(
-    "players", "When all rounds are over, every player is told of the end.", "000-L0453", "001-L0748", needs=[rounds]
-)
+@END.required("000-L0453", "001-L0748", name="players", needs=[rounds])
 async def to_players(harness: ManagerHarness) -> Evidence:
+    """When all rounds are over, every player is told of the end."""
     found = await check_sent_to_all(harness, m.LeagueCompleted, harness.players)
     wanted = {
         "sender": MANAGER_SENDER,
@@ -88,8 +78,9 @@ async def to_players(harness: ManagerHarness) -> Evidence:
     return found
 
 
-@END.recommended("referees", "So is every referee.", "000-L0453", "000-L0513", needs=[to_players])
+@END.recommended("000-L0453", "000-L0513", name="referees", needs=[to_players])
 async def to_referees(harness: ManagerHarness) -> Evidence:
+    """So is every referee."""
     return await check_sent_to_all(harness, m.LeagueCompleted, harness.referees)
 
 
@@ -120,48 +111,33 @@ def _end(harness: ManagerHarness) -> IncomingRequest:
     return harness.messages["end"][0].request
 
 
-@END.required("rows", "The final standings have a row for every player.", "000-L0493", needs=[to_players, *_row_fields])
+@END.required("000-L0493", needs=[to_players, *_row_fields])
 async def rows(harness: ManagerHarness) -> Evidence:
+    """The final standings have a row for every player."""
     return check_rows(_end(harness), "final_standings", harness)
 
 
-@END.required(
-    "right",
-    "The final standings are right: three points a win, one a draw, also by technical losses.",
-    "000-L1524",
-    "001-L1465",
-    needs=[to_players, *_row_fields],
-)
+@END.required("000-L1524", "001-L1465", needs=[to_players, *_row_fields])
 async def right(harness: ManagerHarness) -> Evidence:
+    """The final standings are right: three points a win, one a draw, also by technical losses."""
     return check_counts(_end(harness), "final_standings", harness, ("points",))
 
 
-@END.required(
-    "order",
-    "The final standings are in the order of points, and of ranks from 1.",
-    "000-L0492",
-    "000-L0511",
-    needs=[to_players, *_row_fields, right],
-)
+@END.required("000-L0492", "000-L0511", needs=[to_players, *_row_fields, right])
 async def order(harness: ManagerHarness) -> Evidence:
+    """The final standings are in the order of points, and of ranks from 1."""
     return check_order(_end(harness), "final_standings")
 
 
-@END.recommended(
-    "ties",
-    "Equal points: head-to-head, Sonneborn–Berger, wins, fewest technical losses; no two ranks are alike.",
-    "000-L1020",
-    "decision 27",
-    needs=[to_players, *_row_fields, rows, right, order],
-)
+@END.recommended("000-L1020", "decision 27", needs=[to_players, *_row_fields, rows, right, order])
 async def ties(harness: ManagerHarness) -> Evidence:
+    """Equal points: head-to-head, Sonneborn–Berger, wins, fewest technical losses; no two ranks are alike."""
     return check_ties(_end(harness), "final_standings", harness)
 
 
-@END.required(
-    "champion", "The champion is who has the most points.", "000-L0510", needs=[to_players, *_champion, right]
-)
+@END.required("000-L0510", needs=[to_players, *_champion, right])
 async def champion(harness: ManagerHarness) -> Evidence:
+    """The champion is who has the most points."""
     best = max(row.points for row in harness.table.rows.values())
     winner = value(_end(harness).message, "champion.player_id")
     row = harness.table.rows.get(str(winner))
@@ -171,8 +147,9 @@ async def champion(harness: ManagerHarness) -> Evidence:
     )
 
 
-@END.recommended("last", "LEAGUE_COMPLETED is the last that a player hears.", "000-L0455", needs=[to_players])
+@END.recommended("000-L0455", needs=[to_players])
 async def last(harness: ManagerHarness) -> Evidence:
+    """LEAGUE_COMPLETED is the last that a player hears."""
     await asyncio.sleep(QUIET_SECONDS)
     broadcasts = (m.RoundAnnouncement, m.LeagueStandingsUpdate, m.RoundCompleted, m.LeagueCompleted)
     for player in harness.players:
@@ -184,13 +161,13 @@ async def last(harness: ManagerHarness) -> Evidence:
     return found
 
 
-@END.recommended("report", "A report after the end is refused.", "001-L1549", "decision 9", needs=[to_players])
+@END.recommended("001-L1549", "decision 9", name="report", needs=[to_players])
 async def late_report(harness: ManagerHarness) -> Evidence:
+    """A report after the end is refused."""
     return is_refusal(await harness.send("report after the end", harness.report(first_fixture(harness))))
 
 
-@END.recommended(
-    "query", "The manager still answers queries after the end.", "000-L1032", "decision 9", needs=[to_players]
-)
+@END.recommended("000-L1032", "decision 9", name="query", needs=[to_players])
 async def late_query(harness: ManagerHarness) -> Evidence:
+    """The manager still answers queries after the end."""
     return is_result(await harness.send("query after the end", harness.query("GET_STANDINGS")))

@@ -25,8 +25,9 @@ PLAYER: Area[ManagerHarness] = Area("player", "Registration of players")
 REFUSED: Area[ManagerHarness] = Area("refused", "Who is not taken")
 
 
-@REACH.required("ping", "The manager answers at its URL.", "001-L0008", "001-L1851")
+@REACH.required("001-L0008", "001-L1851")
 async def ping(harness: ManagerHarness) -> Evidence:
+    """The manager answers at its URL."""
     return came_in_time(await harness.client.call(harness.url, PING, {}, PING_SECONDS))
 
 
@@ -40,15 +41,18 @@ def _registration(
     name = message_type(kind)
 
     @area.required(
-        "answer", f"A {role}'s registration is answered with a result.", *requirements["answer"], needs=[ping]
+        *requirements["answer"],
+        name="answer",
+        sentence=f"A {role}'s registration is answered with a result.",
+        needs=[ping],
     )
     async def answered(harness: ManagerHarness) -> Evidence:
         return is_result(await harness.register(role, role, f"Kit {role} 1"))
 
     @area.required(
-        "status",
-        f"The first {role} is taken: status ACCEPTED.",
         *requirements["status"],
+        name="status",
+        sentence=f"The first {role} is taken: status ACCEPTED.",
         needs=[answered],
     )
     async def accepted(harness: ManagerHarness) -> Evidence:
@@ -123,43 +127,29 @@ def _have_own_ids(harness: ManagerHarness, role: Role, exchanges: list[Exchange]
     return exchanges[-1].evidence(expected)
 
 
-@REFEREE.required(
-    "others",
-    "A second referee is taken, with an id and a token of its own.",
-    "000-L0187",
-    "002-L0040",
-    needs=referee_accepted,
-)
+@REFEREE.required("000-L0187", "002-L0040", name="others", needs=referee_accepted)
 async def other_referees(harness: ManagerHarness) -> Evidence:
+    """A second referee is taken, with an id and a token of its own."""
     return _have_own_ids(harness, "referee", [await harness.register("second referee", "referee", "Kit referee 2")])
 
 
-@PLAYER.required(
-    "others",
-    "Further players are taken, each with an id and a token of its own.",
-    "000-L0297",
-    needs=player_accepted,
-)
+@PLAYER.required("000-L0297", name="others", needs=player_accepted)
 async def other_players(harness: ManagerHarness) -> Evidence:
+    """Further players are taken, each with an id and a token of its own."""
     names = [f"Kit player {number}" for number in (2, 3)]
     return _have_own_ids(harness, "player", [await harness.register(name, "player", name) for name in names])
 
 
-@PLAYER.recommended(
-    "repeat",
-    "The same registration once more, with the same conversation_id and timestamp, gets the same id.",
-    "decision 15",
-    needs=[other_players],
-)
+@PLAYER.recommended("decision 15", name="repeat", needs=[other_players])
 async def repeated(harness: ManagerHarness) -> Evidence:
+    """The same registration once more, with the same conversation_id and timestamp, gets the same id."""
     agent = harness.players[-1]
     return _keeps_id(agent.id, await harness.send_registration(agent, agent.registration_request))
 
 
-@PLAYER.recommended(
-    "return", "A player that registers again with its token keeps its id.", "decision 15", needs=player_accepted
-)
+@PLAYER.recommended("decision 15", name="return", needs=player_accepted)
 async def returns(harness: ManagerHarness) -> Evidence:
+    """A player that registers again with its token keeps its id."""
     agent = harness.players[0]
     return _keeps_id(agent.id, await harness.send_registration(agent, agent.registration()))
 
@@ -193,7 +183,7 @@ def _add_refusal_check(
 ) -> Check[ManagerHarness]:
     needs = player_accepted if role == "player" else referee_accepted
 
-    @REFUSED.check(name, sentence, *requirements, is_required=is_required, needs=needs)
+    @REFUSED.check(*requirements, name=name, sentence=sentence, is_required=is_required, needs=needs)
     async def refused(harness: ManagerHarness) -> Evidence:
         return is_refused(await harness.register(name, role, f"Kit {name}", **meta))
 
@@ -240,15 +230,9 @@ _add_refusal_check(
 )
 
 
-@REFUSED.required(
-    "reason",
-    "Who is refused with REJECTED is told why, and given no id.",
-    "000-L0201",
-    "000-L0288",
-    "000-L1513",
-    needs=[wrong_game],
-)
+@REFUSED.required("000-L0201", "000-L0288", "000-L1513", needs=[wrong_game])
 async def reason(harness: ManagerHarness) -> Evidence:
+    """Who is refused with REJECTED is told why, and given no id."""
     exchange = harness.answers["game"]
     if exchange.error is not None:
         return exchange.evidence("an error says why by itself")
@@ -258,35 +242,20 @@ async def reason(harness: ManagerHarness) -> Evidence:
     )
 
 
-@REFUSED.required(
-    "missing",
-    "A registration without a name is refused with -32602.",
-    "001-L0327",
-    "000-L1506",
-    needs=player_accepted,
-)
+@REFUSED.required("001-L0327", "000-L1506", needs=player_accepted)
 async def missing(harness: ManagerHarness) -> Evidence:
+    """A registration without a name is refused with -32602."""
     return is_refusal(await harness.register("missing", "player", "Kit nameless", display_name=...), -32602)
 
 
-@REFUSED.recommended(
-    "duplicate",
-    "A second player of the same name is refused with 2002.",
-    "001-L0330",
-    "decision 15",
-    needs=player_accepted,
-)
+@REFUSED.recommended("001-L0330", "decision 15", needs=player_accepted)
 async def duplicate(harness: ManagerHarness) -> Evidence:
+    """A second player of the same name is refused with 2002."""
     taken = harness.players[0].name
     return is_refusal(await harness.register("duplicate", "player", "Kit twin", display_name=taken), 2002)
 
 
-@REFUSED.recommended(
-    "suggestion",
-    "Who has a taken name is told which, and to take another.",
-    "001-L0343",
-    "001-L0344",
-    needs=[duplicate],
-)
+@REFUSED.recommended("001-L0343", "001-L0344", needs=[duplicate])
 async def suggestion(harness: ManagerHarness) -> Evidence:
+    """Who has a taken name is told which, and to take another."""
     return has_data(harness.answers["duplicate"], "display_name", "suggestion")

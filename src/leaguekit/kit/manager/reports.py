@@ -48,7 +48,7 @@ def _add_refusal_check(
 ) -> Check[ManagerHarness]:
     """Add a check that the report of the first match is refused if some fields are changed."""
 
-    @REPORT.check(name, sentence, *requirements, is_required=is_required, needs=_CAN_REPORT)
+    @REPORT.check(*requirements, name=name, sentence=sentence, is_required=is_required, needs=_CAN_REPORT)
     async def refused(harness: ManagerHarness) -> Evidence:
         # The result depends on the assignment, which has the seed of the draw.
         await harness.wait_for_assignments(1)
@@ -78,7 +78,9 @@ no_result = _add_refusal_check(
 
 
 def _add_number_check(check: Check[ManagerHarness], name: str, number: int, *requirements: str) -> None:
-    @REPORT.recommended(f"{name}_number", f"The number for that is {number}.", *requirements, needs=[check])
+    @REPORT.recommended(
+        *requirements, name=f"{name}_number", sentence=f"The number for that is {number}.", needs=[check]
+    )
     async def numbered(harness: ManagerHarness) -> Evidence:
         return is_refusal(harness.answers[name], number)
 
@@ -88,30 +90,22 @@ _add_number_check(unknown, "unknown", 5002, "001-L1440")
 _add_number_check(no_result, "no_result", -32602, "001-L1438")
 
 
-@REPORT.recommended("no_token_code", "The code for a missing token is E011.", "000-L1228", needs=[no_token])
+@REPORT.recommended("000-L1228", needs=[no_token])
 async def no_token_code(harness: ManagerHarness) -> Evidence:
+    """The code for a missing token is E011."""
     return has_error_code(harness.answers["no_token"], "E011")
 
 
-@REPORT.required(
-    "player",
-    "A player cannot report a result, not even with its own token.",
-    "000-L0886",
-    "003-L0130c",
-    needs=_CAN_REPORT,
-)
+@REPORT.required("000-L0886", "003-L0130c", name="player", needs=_CAN_REPORT)
 async def by_player(harness: ManagerHarness) -> Evidence:
+    """A player cannot report a result, not even with its own token."""
     fixture = first_fixture(harness)
     return is_refusal(await harness.send("by a player", harness.report(fixture, harness.agents[fixture.a])))
 
 
-@REPORT.recommended(
-    "other_referee",
-    "A referee cannot report another referee's match.",
-    "001-L1440",
-    needs=[*_CAN_REPORT, matches_assigned],
-)
+@REPORT.recommended("001-L1440", name="other_referee", needs=[*_CAN_REPORT, matches_assigned])
 async def by_other_referee(harness: ManagerHarness) -> Evidence:
+    """A referee cannot report another referee's match."""
     fixture = first_fixture(harness)
     other = next(one for one in harness.referees if one is not harness.referee_of(fixture))
     return is_refusal(await harness.send("by another", harness.report(fixture, other)))
@@ -123,24 +117,18 @@ def _contradiction(harness: ManagerHarness) -> Json:
     return report | {"result": report["result"] | {"score": {fixture.a: 3, fixture.b: 3}}}
 
 
-@REPORT.recommended(
-    "contradiction", "A result that contradicts itself (3–3) is refused.", "000-L0932", "000-L0943", needs=_CAN_REPORT
-)
+@REPORT.recommended("000-L0932", "000-L0943", needs=_CAN_REPORT)
 async def contradiction(harness: ManagerHarness) -> Evidence:
+    """A result that contradicts itself (3–3) is refused."""
     return is_refusal(await harness.send("contradiction", _contradiction(harness)))
 
 
 # Reports that are accepted
 
 
-@REPORT.required(
-    "accepted",
-    "The report of a match by its referee is answered with a result.",
-    "001-L1406",
-    "000-L0889",
-    needs=_CAN_REPORT,
-)
+@REPORT.required("001-L1406", "000-L0889", name="accepted", needs=_CAN_REPORT)
 async def report_accepted(harness: ManagerHarness) -> Evidence:
+    """The report of a match by its referee is answered with a result."""
     await harness.wait_for_assignments(1)
     harness.answers["first report"] = await harness.report_result(first_fixture(harness))
     return is_result(harness.answers["first report"])
@@ -166,22 +154,18 @@ add_answer_checks(
 )
 
 
-@REPORT.required("duplicate", "A second report of a match is refused.", "001-L1441", needs=[report_accepted])
+@REPORT.required("001-L1441", needs=[report_accepted])
 async def duplicate(harness: ManagerHarness) -> Evidence:
+    """A second report of a match is refused."""
     return is_refusal(await harness.send("duplicate", harness.report(first_fixture(harness))))
 
 
 _add_number_check(duplicate, "duplicate", 5003, "001-L1441")
 
 
-@REPORT.recommended(
-    "duplicate_data",
-    "It is told of which match, and when the first report came.",
-    "001-L1452",
-    "001-L1453",
-    needs=[duplicate],
-)
+@REPORT.recommended("001-L1452", "001-L1453", needs=[duplicate])
 async def duplicate_data(harness: ManagerHarness) -> Evidence:
+    """It is told of which match, and when the first report came."""
     return has_data(harness.answers["duplicate"], "match_id", "previous_report_time")
 
 
@@ -189,19 +173,19 @@ async def duplicate_data(harness: ManagerHarness) -> Evidence:
 
 
 @STANDINGS.recommended(
-    "soon",
-    f"Within {BROADCAST_SECONDS:g} seconds of a result all players are sent the standings.",
     "000-L0945",
     "000-L1016",
     "decision 25",
+    sentence=f"Within {BROADCAST_SECONDS:g} seconds of a result all players are sent the standings.",
     needs=[report_accepted],
 )
 async def soon(harness: ManagerHarness) -> Evidence:
     return await check_sent_to_all(harness, m.LeagueStandingsUpdate, harness.players)
 
 
-@STANDINGS.required("rest", "The other matches of the round are taken as well.", "001-L1406", needs=[report_accepted])
+@STANDINGS.required("001-L1406", name="rest", needs=[report_accepted])
 async def others_accepted(harness: ManagerHarness) -> Evidence:
+    """The other matches of the round are taken as well."""
     harness.updates_before = {player.id: len(player.received(m.LeagueStandingsUpdate)) for player in harness.players}
     answers: list[Exchange] = [await harness.report_result(fixture) for fixture in harness.rounds[1][1:]]
     for answer in answers:
@@ -209,14 +193,9 @@ async def others_accepted(harness: ManagerHarness) -> Evidence:
     return Evidence(came=f"{len(answers)} more", expected="all are taken")
 
 
-@STANDINGS.required(
-    "players",
-    "After the round all players are sent the standings.",
-    "001-L0507",
-    "003-L0164b",
-    needs=[others_accepted],
-)
+@STANDINGS.required("001-L0507", "003-L0164b", name="players", needs=[others_accepted])
 async def standings_sent(harness: ManagerHarness) -> Evidence:
+    """After the round all players are sent the standings."""
     expected = "LEAGUE_STANDINGS_UPDATE after the last report"
     for player in harness.players:
         await player.inbox.wait_for(_has_all_results(harness, player), SECONDS)
@@ -263,48 +242,32 @@ def _last_standings(harness: ManagerHarness) -> IncomingRequest:
     return harness.messages["standings"][0].request
 
 
-@STANDINGS.required(
-    "rows", "The standings have a row for every player.", "000-L0995", needs=[standings_sent, *_row_fields]
-)
+@STANDINGS.required("000-L0995", name="rows", needs=[standings_sent, *_row_fields])
 async def standings_rows(harness: ManagerHarness) -> Evidence:
+    """The standings have a row for every player."""
     return check_rows(_last_standings(harness), "standings", harness)
 
 
 @STANDINGS.required(
-    "right",
-    "The standings are right: three points a win, one a draw, and played is their sum.",
-    "000-L1006",
-    "000-L1018",
-    "000-L1019",
-    "001-L1465",
-    needs=[standings_sent, *_row_fields],
+    "000-L1006", "000-L1018", "000-L1019", "001-L1465", name="right", needs=[standings_sent, *_row_fields]
 )
 async def standings_right(harness: ManagerHarness) -> Evidence:
+    """The standings are right: three points a win, one a draw, and played is their sum."""
     return check_counts(_last_standings(harness), "standings", harness, COUNTS)
 
 
-@STANDINGS.required(
-    "order",
-    "The standings are in the order of points, and of ranks from 1.",
-    "000-L0994",
-    "001-L0522b",
-    needs=[standings_sent, *_row_fields, standings_right],
-)
+@STANDINGS.required("000-L0994", "001-L0522b", name="order", needs=[standings_sent, *_row_fields, standings_right])
 async def standings_order(harness: ManagerHarness) -> Evidence:
+    """The standings are in the order of points, and of ranks from 1."""
     return check_order(_last_standings(harness), "standings")
 
 
 # The end of the round
 
 
-@COMPLETED.required(
-    "players",
-    "When all matches of a round are reported, every player is told of its end.",
-    "000-L0447",
-    "001-L0651",
-    needs=[others_accepted],
-)
+@COMPLETED.required("000-L0447", "001-L0651", name="players", needs=[others_accepted])
 async def completed(harness: ManagerHarness) -> Evidence:
+    """When all matches of a round are reported, every player is told of its end."""
     found = await check_sent_to_all(harness, m.RoundCompleted, harness.players)
     fixtures = harness.rounds[1]
     statuses = [harness.result_of(one).details.status for one in fixtures]
@@ -326,8 +289,9 @@ async def completed(harness: ManagerHarness) -> Evidence:
     return found
 
 
-@COMPLETED.recommended("referees", "So is every referee.", "000-L0404", "000-L0447", needs=[completed])
+@COMPLETED.recommended("000-L0404", "000-L0447", name="referees", needs=[completed])
 async def completed_to_referees(harness: ManagerHarness) -> Evidence:
+    """So is every referee."""
     return await check_sent_to_all(harness, m.RoundCompleted, harness.referees)
 
 
@@ -351,15 +315,9 @@ add_request_checks(
 )
 
 
-@COMPLETED.required(
-    "count",
-    "The end of a round counts its matches, in matches_completed or matches_played.",
-    "000-L0431",
-    "001-L0668",
-    "decision 26",
-    needs=[completed],
-)
+@COMPLETED.required("000-L0431", "001-L0668", "decision 26", name="count", needs=[completed])
 async def completed_count(harness: ManagerHarness) -> Evidence:
+    """The end of a round counts its matches, in matches_completed or matches_played."""
     request = harness.messages["completed"][0].request
     found = [value(request.message, name) for name in ("matches_completed", "matches_played")]
     count = len(harness.rounds[1])
@@ -367,14 +325,9 @@ async def completed_count(harness: ManagerHarness) -> Evidence:
     return fail_if(is_wrong, evidence(request, f"matches_completed or matches_played: {count}"))
 
 
-@COMPLETED.recommended(
-    "after_standings",
-    "The standings of the round come before its end.",
-    "001-L1468",
-    "001-L0653",
-    needs=[completed, standings_sent, standings_rows, *_row_fields],
-)
+@COMPLETED.recommended("001-L1468", "001-L0653", needs=[completed, standings_sent, standings_rows, *_row_fields])
 async def after_standings(harness: ManagerHarness) -> Evidence:
+    """The standings of the round come before its end."""
     for player in harness.players:
         kinds = [
             one for one in player.inbox.requests if is_a(m.RoundCompleted)(one) or is_a(m.LeagueStandingsUpdate)(one)

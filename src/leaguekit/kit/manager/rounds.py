@@ -42,20 +42,16 @@ async def check_sent_to_all(
     return evidence(agents[0].received(kind)[count - 1], expected)
 
 
-@START.required("fourth", "A fourth player is taken.", "000-L0297", needs=[other_players, other_referees])
+@START.required("000-L0297", needs=[other_players, other_referees])
 async def fourth(harness: ManagerHarness) -> Evidence:
+    """A fourth player is taken."""
     exchange = await harness.register("fourth", "player", "Kit player 4")
     return exchange.fail_if(len(harness.players) < 4, "status: ACCEPTED")
 
 
-@START.required(
-    "announced",
-    "When the league has started, its first round is announced.",
-    "003-L0158a",
-    "001-L0372",
-    needs=[fourth],
-)
+@START.required("003-L0158a", "001-L0372", needs=[fourth])
 async def announced(harness: ManagerHarness) -> Evidence:
+    """When the league has started, its first round is announced."""
     await harness.start()
     if await harness.wait_for_round(1, harness.settings.timeout_seconds) is None:
         started = harness.answers.get("start")
@@ -98,13 +94,15 @@ _endpoint = _by_path["matches[].referee_endpoint"]
 round_number = _by_path["round_id"]
 
 
-@ROUND.required("players", "Every player is told of the round.", "000-L0394", "001-L0370", needs=[announced])
+@ROUND.required("000-L0394", "001-L0370", name="players", needs=[announced])
 async def to_players(harness: ManagerHarness) -> Evidence:
+    """Every player is told of the round."""
     return await check_sent_to_all(harness, m.RoundAnnouncement, harness.players)
 
 
-@ROUND.recommended("referees", "So is every referee.", "000-L0382", "decision 22", needs=[announced])
+@ROUND.recommended("000-L0382", "decision 22", name="referees", needs=[announced])
 async def to_referees(harness: ManagerHarness) -> Evidence:
+    """So is every referee."""
     return await check_sent_to_all(harness, m.RoundAnnouncement, harness.referees)
 
 
@@ -112,27 +110,18 @@ def _announcement(harness: ManagerHarness) -> IncomingRequest:
     return harness.messages["announcement"][0].request
 
 
-@ROUND.required(
-    "numbers",
-    "The number in a match's id is that of its round, and no two ids are alike.",
-    "000-L0369",
-    needs=[announced, *_ids],
-)
+@ROUND.required("000-L0369", needs=[announced, *_ids])
 async def numbers(harness: ManagerHarness) -> Evidence:
+    """The number in a match's id is that of its round, and no two ids are alike."""
     ids = [one.match_id for one in harness.rounds[1]]
     if not all(one.startswith("R1M") for one in ids) or len(set(ids)) != len(ids):
         raise Failed(evidence(_announcement(harness), "R1M1, R1M2 and so on", ", ".join(ids)))
     return evidence(_announcement(harness), "R1M1, R1M2 and so on")
 
 
-@ROUND.required(
-    "pairs",
-    "Each match is between two players of the league, and nobody plays twice in a round.",
-    "000-L0397",
-    "000-L0398",
-    needs=[announced, *_ids],
-)
+@ROUND.required("000-L0397", "000-L0398", needs=[announced, *_ids])
 async def pairs(harness: ManagerHarness) -> Evidence:
+    """Each match is between two players of the league, and nobody plays twice in a round."""
     playing = [one for match in harness.rounds[1] for one in (match.a, match.b)]
     expected = f"each of {ids_of(harness.players)} once at most"
     if max(Counter(playing).values()) > 1 or not set(playing) <= set(harness.table.rows):
@@ -140,37 +129,26 @@ async def pairs(harness: ManagerHarness) -> Evidence:
     return evidence(_announcement(harness), expected)
 
 
-@ROUND.required(
-    "whole",
-    "The announcement has all matches of the round: nobody rests who could play.",
-    "000-L0396",
-    "003-L0158b",
-    needs=[announced, *_ids],
-)
+@ROUND.required("000-L0396", "003-L0158b", needs=[announced, *_ids])
 async def whole(harness: ManagerHarness) -> Evidence:
+    """The announcement has all matches of the round: nobody rests who could play."""
     expected = f"{len(harness.players) // 2} matches"
     if len(harness.rounds[1]) != len(harness.players) // 2:
         raise Failed(evidence(_announcement(harness), expected, f"{len(harness.rounds[1])} matches"))
     return evidence(_announcement(harness), expected)
 
 
-@ROUND.required(
-    "endpoints",
-    "referee_endpoint is that of a referee of the league.",
-    "000-L0381",
-    "003-L0158c",
-    needs=[announced, _endpoint],
-)
+@ROUND.required("000-L0381", "003-L0158c", needs=[announced, _endpoint])
 async def endpoints(harness: ManagerHarness) -> Evidence:
+    """referee_endpoint is that of a referee of the league."""
     known = {one.url for one in harness.referees}
     named = {one.referee_endpoint for one in harness.rounds[1]}
     return fail_if(not named <= known, evidence(_announcement(harness), f"one of {', '.join(sorted(known))}"))
 
 
-@ROUND.recommended(
-    "copy", "The referees' copy tells where the players listen.", "decision 22", needs=[announced, to_referees, pairs]
-)
+@ROUND.recommended("decision 22", name="copy", needs=[announced, to_referees, pairs])
 async def referees_copy(harness: ManagerHarness) -> Evidence:
+    """The referees' copy tells where the players listen."""
     request = harness.referees[0].received(m.RoundAnnouncement)[0]
     matches = request.message.get("matches")
     for one in matches if isinstance(matches, list) else []:
@@ -184,40 +162,31 @@ async def referees_copy(harness: ManagerHarness) -> Evidence:
 # Late registrations
 
 
-@LATE.required(
-    "player", "A player that registers after the start is refused.", "000-L0303", "000-L1231", needs=[announced]
-)
+@LATE.required("000-L0303", "000-L1231", name="player", needs=[announced])
 async def late_player(harness: ManagerHarness) -> Evidence:
+    """A player that registers after the start is refused."""
     return is_refused(await harness.register("late player", "player", "Kit latecomer"))
 
 
-@LATE.recommended("code", "The code for that is E019.", "000-L1231", "decision 9", needs=[late_player])
+@LATE.recommended("000-L1231", "decision 9", name="code", needs=[late_player])
 async def late_code(harness: ManagerHarness) -> Evidence:
+    """The code for that is E019."""
     exchange = harness.answers["late player"]
     return exchange.fail_if(error_code_of(exchange) != "E019", "error_code: E019")
 
 
-@LATE.recommended(
-    "referee",
-    "A referee that registers after the start is refused.",
-    "000-L0194",
-    "decision 21",
-    needs=[announced, *referee_accepted],
-)
+@LATE.recommended("000-L0194", "decision 21", name="referee", needs=[announced, *referee_accepted])
 async def late_referee(harness: ManagerHarness) -> Evidence:
+    """A referee that registers after the start is refused."""
     return is_refused(await harness.register("late referee", "referee", "Kit late referee"))
 
 
 # Assignments
 
 
-@ASSIGN.recommended(
-    "comes",
-    "Each match is given to the referee that was announced, by start_match.",
-    "decision 22",
-    needs=[announced, numbers, pairs, endpoints],
-)
+@ASSIGN.recommended("decision 22", name="comes", needs=[announced, numbers, pairs, endpoints])
 async def matches_assigned(harness: ManagerHarness) -> Evidence:
+    """Each match is given to the referee that was announced, by start_match."""
     await harness.wait_for_assignments(1)
     if not harness.uses_start_match:
         raise NotRun("no start_match came: the manager starts its matches in another way")
@@ -272,8 +241,9 @@ add_request_checks(
 )
 
 
-@ASSIGN.recommended("tokens", "No agent is shown another's token.", "003-L0130c", "decision 19", needs=[announced])
+@ASSIGN.recommended("003-L0130c", "decision 19", name="tokens", needs=[announced])
 async def tokens_kept(harness: ManagerHarness) -> Evidence:
+    """No agent is shown another's token."""
     for agent in harness.agents.values():
         others = [one.token for one in harness.agents.values() if one is not agent and one.token]
         for request in agent.inbox.requests:
@@ -282,15 +252,9 @@ async def tokens_kept(harness: ManagerHarness) -> Evidence:
     return Evidence(came="none", expected="nobody else's token")
 
 
-@ASSIGN.recommended(
-    "lead",
-    "A round's first match begins at least 60 seconds after the announcement.",
-    "000-L0325",
-    "000-L0395",
-    needs=[matches_assigned],
-    full=True,
-)
+@ASSIGN.recommended("000-L0325", "000-L0395", name="lead", needs=[matches_assigned], full=True)
 async def announcement_lead(harness: ManagerHarness) -> Evidence:
+    """A round's first match begins at least 60 seconds after the announcement."""
     first = min(one.request.loop_time for one in harness.messages["assignment"])
     seconds = first - _announcement(harness).loop_time
     found = Evidence(came=f"{seconds:.1f} s", expected=f"at least {LEAD_SECONDS:g} s")

@@ -28,23 +28,18 @@ LIMITS: Area[PlayerHarness] = Area("time", "Time")
 END: Area[PlayerHarness] = Area("end", "End of the league")
 
 
-@LIMITS.recommended(
-    "quick",
-    "The player takes less than 500 ms for an answer, on the median.",
-    "000-L1552",
-    needs=CAN_JOIN,
-)
+@LIMITS.recommended("000-L1552", needs=CAN_JOIN)
 async def quick(harness: PlayerHarness) -> Evidence:
+    """The player takes less than 500 ms for an answer, on the median."""
     took = [one.seconds for one in harness.exchanges if one.answer is not None]
     evidence = Evidence(came=f"{median(took):.3f} s, over {len(took)} answers", expected=f"less than {QUICK_SECONDS} s")
     return fail_if(median(took) >= QUICK_SECONDS, evidence)
 
 
 @LIMITS.recommended(
-    "at_once",
-    f"The player plays {MATCHES_AT_ONCE} matches at once, each with its own match_id.",
     "000-L1439",
     "000-L1440",
+    sentence=f"The player plays {MATCHES_AT_ONCE} matches at once, each with its own match_id.",
     needs=[*CAN_JOIN, *CAN_CHOOSE],
 )
 async def at_once(harness: PlayerHarness) -> Evidence:
@@ -58,10 +53,10 @@ async def at_once(harness: PlayerHarness) -> Evidence:
 
 
 @LIMITS.recommended(
-    "second_caller",
-    f"While one caller keeps its connection open, the player answers another within {SECOND_CALLER_SECONDS:g} seconds.",
     "000-L0382",
     "000-L1578",
+    sentence="While one caller keeps its connection open, the player answers another "
+    f"within {SECOND_CALLER_SECONDS:g} seconds.",
     needs=[ping],
 )
 async def second_caller(harness: PlayerHarness) -> Evidence:
@@ -71,10 +66,9 @@ async def second_caller(harness: PlayerHarness) -> Evidence:
 
 
 @LIMITS.required(
-    "invitations",
-    f"The player accepts {MANY_REQUESTS} invitations one after the other, each within 5 seconds.",
     "000-L0524",
     "000-L1573",
+    sentence=f"The player accepts {MANY_REQUESTS} invitations one after the other, each within 5 seconds.",
     needs=CAN_JOIN,
     full=True,
 )
@@ -89,10 +83,9 @@ async def invitations(harness: PlayerHarness) -> Evidence:
 
 
 @LIMITS.required(
-    "choices",
-    f"The player answers {MANY_REQUESTS} calls one after the other, each within 30 seconds.",
     "000-L0752",
     "000-L1574",
+    sentence=f"The player answers {MANY_REQUESTS} calls one after the other, each within 30 seconds.",
     needs=[*CAN_JOIN, *CAN_CHOOSE],
     full=True,
 )
@@ -114,10 +107,9 @@ def _slowest_evidence(exchange: Exchange | None) -> Evidence:
 
 
 @LIMITS.required(
-    "silence",
-    f"After {SILENT_SECONDS:g} seconds in which nothing happens, the player accepts an invitation.",
     "000-L0524",
     "decision 23",
+    sentence=f"After {SILENT_SECONDS:g} seconds in which nothing happens, the player accepts an invitation.",
     needs=CAN_JOIN,
     full=True,
 )
@@ -144,10 +136,9 @@ league_completed = add_notice_checks(
 
 
 @END.recommended(
-    "ends",
-    f"The player ends by itself: {END_SECONDS:g} seconds after LEAGUE_COMPLETED it listens no more.",
     "003-L0198c",
     "001-L0890",
+    sentence=f"The player ends by itself: {END_SECONDS:g} seconds after LEAGUE_COMPLETED it listens no more.",
     needs=[league_completed.answered],
 )
 async def ends(harness: PlayerHarness) -> Evidence:

@@ -34,7 +34,7 @@ def _add_answered_check(
     limit = BY_REQUEST[asked].seconds
     sentence = f"The player answers {m.message_type(asked)} within {limit:g} seconds."
 
-    @area.required("answered", sentence, *requirements, needs=[ping])
+    @area.required(*requirements, name="answered", sentence=sentence, needs=[ping])
     async def check(harness: PlayerHarness) -> Evidence:
         return came_in_time(await send(harness))
 
@@ -69,9 +69,9 @@ def add_notice_checks(
     name = area.name
 
     @area.recommended(
-        "acknowledged",
-        f"The player acknowledges {m.message_type(asked)} with a valid {answer}.",
         *acknowledged,
+        name="acknowledged",
+        sentence=f"The player acknowledges {m.message_type(asked)} with a valid {answer}.",
         needs=[answered],
     )
     async def valid(harness: PlayerHarness) -> Evidence:
@@ -80,9 +80,8 @@ def add_notice_checks(
         return is_valid(harness.answers[name], method.answer)
 
     @area.recommended(
-        "about",
-        f"{answer} names the player by its own id{''.join(f' and repeats the {one}' for one in known_by)}.",
         *ids,
+        sentence=f"{answer} names the player by its own id{''.join(f' and repeats the {one}' for one in known_by)}.",
         needs=[valid],
     )
     async def about(harness: PlayerHarness) -> Evidence:
@@ -180,11 +179,11 @@ def _common_fields(what: str, sender: str) -> list[Field]:
 
 def _add_result_check(area: Area[PlayerHarness], what: str, answered: Check[PlayerHarness]) -> Check[PlayerHarness]:
     @area.required(
-        "result",
-        f"{what} is the result of the call, in a JSON-RPC 2.0 answer with the call's id.",
         "001-L0043",
         "001-L0044",
         "001-L0045",
+        name="result",
+        sentence=f"{what} is the result of the call, in a JSON-RPC 2.0 answer with the call's id.",
         needs=[answered],
     )
     async def check(harness: PlayerHarness) -> Evidence:
@@ -197,7 +196,11 @@ def _add_token_checks(
     area: Area[PlayerHarness], what: str, requirement: str, needs: list[Check[PlayerHarness]]
 ) -> None:
     @area.required(
-        "token", f"{what}, where it has a token, has the player's own.", requirement, "decision 19", needs=needs
+        requirement,
+        "decision 19",
+        name="token",
+        sentence=f"{what}, where it has a token, has the player's own.",
+        needs=needs,
     )
     async def right(harness: PlayerHarness) -> Evidence:
         given_id(harness)
@@ -208,7 +211,7 @@ def _add_token_checks(
             raise exchange.failed(expected, f"auth_token: {token}")
         return exchange.evidence(expected)
 
-    @area.recommended("shows_token", f"{what} shows a token.", requirement, "000-L1377b", needs=needs)
+    @area.recommended(requirement, "000-L1377b", name="shows_token", sentence=f"{what} shows a token.", needs=needs)
     async def there(harness: PlayerHarness) -> Evidence:
         given_id(harness)
         exchange = harness.answers[area.name]
@@ -265,16 +268,9 @@ _choice_fields = add_answer_checks(
 )
 
 
-@CHOICE.required(
-    "legal",
-    "The choice is legal: exactly even or odd in parity_choice (in other games, one of valid_options in move_data).",
-    "000-L0832",
-    "000-L1473",
-    "000-L1474",
-    "000-L1518",
-    needs=_is_choice,
-)
+@CHOICE.required("000-L0832", "000-L1473", "000-L1474", "000-L1518", needs=_is_choice)
 async def legal(harness: PlayerHarness) -> Evidence:
+    """The choice is legal: exactly even or odd in parity_choice (in other games, one of valid_options in move_data)."""
     name = "parity_choice" if harness.game.asks_for_parity else "move_data"
     for fault, exchange in harness.moves:
         if fault is not None or name not in (exchange.result or {}):

@@ -24,14 +24,9 @@ REGISTER: Area[PlayerHarness] = Area("register", "Registration")
 REACH: Area[PlayerHarness] = Area("reach", "Reaching the player")
 
 
-@REGISTER.required(
-    "comes",
-    "The player registers: it posts LEAGUE_REGISTER_REQUEST to the manager's /mcp.",
-    "000-L0208",
-    "002-L0183",
-    "001-L0008",
-)
+@REGISTER.required("000-L0208", "002-L0183", "001-L0008")
 async def comes(harness: PlayerHarness) -> Evidence:
+    """The player registers: it posts LEAGUE_REGISTER_REQUEST to the manager's /mcp."""
     expected = f"LEAGUE_REGISTER_REQUEST posted to {harness.manager_url} within {harness.settings.timeout_seconds:g} s"
     request = await harness.wait_for_registration()
     if request is None:
@@ -39,16 +34,9 @@ async def comes(harness: PlayerHarness) -> Evidence:
     return evidence(request, expected)
 
 
-@REGISTER.required(
-    "request",
-    "The registration is a JSON-RPC 2.0 request: jsonrpc, method, params and an id.",
-    "001-L0035",
-    "001-L0037",
-    "001-L0038",
-    "002-L0057",
-    needs=[comes],
-)
+@REGISTER.required("001-L0035", "001-L0037", "001-L0038", "002-L0057", name="request", needs=[comes])
 async def is_rpc_request(harness: PlayerHarness) -> Evidence:
+    """The registration is a JSON-RPC 2.0 request: jsonrpc, method, params and an id."""
     request = harness.registration
     value = request.value
     expected = '{"jsonrpc": "2.0", "method": …, "params": {…}, "id": a number or text}'
@@ -63,14 +51,9 @@ async def is_rpc_request(harness: PlayerHarness) -> Evidence:
     return evidence(request, expected)
 
 
-@REGISTER.required(
-    "method",
-    "The registration's method is register_player, or the message type.",
-    "001-L0241",
-    "002-L0064",
-    needs=[comes],
-)
+@REGISTER.required("001-L0241", "002-L0064", needs=[comes])
 async def method(harness: PlayerHarness) -> Evidence:
+    """The registration's method is register_player, or the message type."""
     names = BY_REQUEST[m.LeagueRegisterRequest].names
     expected = f"the method {' or '.join(names)}"
     if harness.registration.method not in names:
@@ -90,41 +73,29 @@ def _fields_are_valid(harness: PlayerHarness, *paths: str) -> Evidence:
     return evidence(request, f"{', '.join(paths)} as the schema says")
 
 
-@REGISTER.required(
-    "envelope",
-    "The registration names the protocol league.v2, its type, and a conversation.",
-    "000-L0058",
-    "000-L0062",
-    "000-L0063",
-    "000-L0066",
-    needs=[comes],
-)
+@REGISTER.required("000-L0058", "000-L0062", "000-L0063", "000-L0066", needs=[comes])
 async def envelope(harness: PlayerHarness) -> Evidence:
+    """The registration names the protocol league.v2, its type, and a conversation."""
     return _fields_are_valid(harness, "message_type", "protocol", "conversation_id")
 
 
-@REGISTER.required(
-    "sender", "The registration's sender is player: and a name.", "000-L0064", "003-L0127", needs=[comes]
-)
+@REGISTER.required("000-L0064", "003-L0127", needs=[comes])
 async def sender(harness: PlayerHarness) -> Evidence:
+    """The registration's sender is player: and a name."""
     found = _fields_are_valid(harness, "sender")
     if not str(harness.registration_message(harness.registration)["sender"]).startswith("player:"):
         raise Failed(found._replace(expected="sender: player: and a name"))
     return found
 
 
-@REGISTER.required(
-    "timestamp", "The registration's timestamp is ISO 8601 in UTC.", "000-L1406", "003-L0099", needs=[comes]
-)
+@REGISTER.required("000-L1406", "003-L0099", needs=[comes])
 async def timestamp(harness: PlayerHarness) -> Evidence:
+    """The registration's timestamp is ISO 8601 in UTC."""
     return _fields_are_valid(harness, "timestamp")
 
 
 @REGISTER.recommended(
-    "clock",
-    f"The player's clock is right to within {CLOCK_SECONDS:g} seconds.",
-    "000-L0065",
-    needs=[timestamp],
+    "000-L0065", sentence=f"The player's clock is right to within {CLOCK_SECONDS:g} seconds.", needs=[timestamp]
 )
 async def clock(harness: PlayerHarness) -> Evidence:
     request = harness.registration
@@ -137,39 +108,30 @@ async def clock(harness: PlayerHarness) -> Evidence:
     return fail_if(seconds > CLOCK_SECONDS, found)
 
 
-@REGISTER.required(
-    "name",
-    "The player gives a display_name of 1 to 50 characters and its own version as three numbers.",
-    "000-L0230",
-    "000-L0235",
-    "000-L1510",
-    needs=[comes],
-)
+@REGISTER.required("000-L0230", "000-L0235", "000-L1510", needs=[comes])
 async def name(harness: PlayerHarness) -> Evidence:
+    """The player gives a display_name of 1 to 50 characters and its own version as three numbers."""
     return _fields_are_valid(harness, "player_meta.display_name", "player_meta.version")
 
 
-@REGISTER.required(
-    "games", "The player lists the game of this league in its game_types.", "000-L0239", "000-L0240", needs=[comes]
-)
+@REGISTER.required("000-L0239", "000-L0240", needs=[comes])
 async def games(harness: PlayerHarness) -> Evidence:
+    """The player lists the game of this league in its game_types."""
     found = _fields_are_valid(harness, "player_meta.game_types")
     if harness.game.name not in harness.registration_message(harness.registration)["player_meta"]["game_types"]:
         raise Failed(found._replace(expected=f"game_types with {harness.game.name} among them (or another --game)"))
     return found
 
 
-@REGISTER.required(
-    "endpoint", "The player says where it listens: contact_endpoint is a URL.", "000-L0243", "001-L0259", needs=[comes]
-)
+@REGISTER.required("000-L0243", "001-L0259", needs=[comes])
 async def endpoint(harness: PlayerHarness) -> Evidence:
+    """The player says where it listens: contact_endpoint is a URL."""
     return _fields_are_valid(harness, "player_meta.contact_endpoint")
 
 
-@REGISTER.required(
-    "version", "If the player states a protocol_version, it is 2.0.0 or a later 2.x.", "003-L0288", needs=[comes]
-)
+@REGISTER.required("003-L0288", needs=[comes])
 async def version(harness: PlayerHarness) -> Evidence:
+    """If the player states a protocol_version, it is 2.0.0 or a later 2.x."""
     request = harness.registration
     stated = _version(harness)
     if stated is not MISSING and not (isinstance(stated, str) and is_supported_version(stated)):
@@ -177,8 +139,9 @@ async def version(harness: PlayerHarness) -> Evidence:
     return evidence(request, "protocol_version: 2.0.0 or a later 2.x, or none")
 
 
-@REGISTER.recommended("declares", "The player declares its protocol_version.", "003-L0279", needs=[version])
+@REGISTER.recommended("003-L0279", needs=[version])
 async def declares(harness: PlayerHarness) -> Evidence:
+    """The player declares its protocol_version."""
     found = evidence(harness.registration, "protocol_version in player_meta")
     return fail_if(_version(harness) is MISSING, found)
 
@@ -187,22 +150,16 @@ def _version(harness: PlayerHarness) -> Any:
     return values(harness.registration_message(harness.registration), "player_meta.protocol_version")[0]
 
 
-@REGISTER.required("size", f"The registration has at most {MAX_BYTES:,} bytes.", "000-L1566", needs=[comes])
+@REGISTER.required("000-L1566", sentence=f"The registration has at most {MAX_BYTES:,} bytes.", needs=[comes])
 async def size(harness: PlayerHarness) -> Evidence:
     came = len(harness.registration.body)
     found = evidence(harness.registration, f"at most {MAX_BYTES:,} bytes", f"{came:,} bytes")
     return fail_if(came > MAX_BYTES, found)
 
 
-@REGISTER.required(
-    "waits",
-    "The player waits for the answer to its registration, and does not ask again before 8 seconds have passed.",
-    "001-L0243",
-    "000-L0211",
-    needs=[comes],
-    full=True,
-)
+@REGISTER.required("001-L0243", "000-L0211", needs=[comes], full=True)
 async def waits(harness: PlayerHarness) -> Evidence:
+    """The player waits for the answer to its registration, and does not ask again before 8 seconds have passed."""
     came = [one for one in harness.inbox.requests if harness.is_registration(one)]
     expected = "one registration, and patience: a manager has 10 s to answer"
     if len(came) > 1:
@@ -211,14 +168,9 @@ async def waits(harness: PlayerHarness) -> Evidence:
     return evidence(came[0], expected)
 
 
-@REACH.required(
-    "early",
-    "The player listens before it registers: a call during the registration is answered.",
-    "000-L0258",
-    "000-L0245",
-    needs=[endpoint],
-)
+@REACH.required("000-L0258", "000-L0245", needs=[endpoint])
 async def early(harness: PlayerHarness) -> Evidence:
+    """The player listens before it registers: a call during the registration is answered."""
     request = harness.registration
     exchange = harness.answers["early"]
     if exchange.answer is None:
@@ -227,10 +179,9 @@ async def early(harness: PlayerHarness) -> Evidence:
     return came_in_time(exchange)._replace(sent=f"{text_of(exchange.sent)} while it registers by {request.method}")
 
 
-@REACH.required(
-    "ping", "The player answers a ping: any HTTP answer will do.", "000-L1454", "000-L0258", needs=[endpoint]
-)
+@REACH.required("000-L1454", "000-L0258", needs=[endpoint])
 async def ping(harness: PlayerHarness) -> Evidence:
+    """The player answers a ping: any HTTP answer will do."""
     # The player may begin to listen only now.
     seconds = min(OPENING_SECONDS, harness.settings.timeout_seconds)
     return came_in_time(await harness.ping_until(seconds, until_there=True))

@@ -51,10 +51,9 @@ def _errors_with_code(match: AssignedMatch, side: Side, code: str) -> list[Incom
     return [one for one in match.received(side, m.GameError) if one.message.get("error_code") == code]
 
 
-@ERROR.required(
-    "told", "A player that chooses wrongly is told so by GAME_ERROR.", "000-L0855", "001-L1564", needs=CAN_PLAY
-)
+@ERROR.required("000-L0855", "001-L1564", name="told", needs=CAN_PLAY)
 async def error_sent(harness: RefereeHarness) -> Evidence:
+    """A player that chooses wrongly is told so by GAME_ERROR."""
     match = await _choose_wrongly(harness, "wrong choice", "EVEN")
     errors = match.received("A", m.GameError)
     if not errors:
@@ -103,15 +102,9 @@ add_request_checks(
 )
 
 
-@WRONG.required(
-    "again",
-    "After a wrong choice, a right one in time counts.",
-    "000-L0856",
-    "000-L0877",
-    "000-L1334",
-    needs=[error_sent],
-)
+@WRONG.required("000-L0856", "000-L0877", "000-L1334", needs=[error_sent])
 async def again(harness: RefereeHarness) -> Evidence:
+    """After a wrong choice, a right one in time counts."""
     match = harness.matches["wrong choice"]
     own = match.players["A"].player_id
     chosen = value(match.result, "details.choices")
@@ -122,26 +115,18 @@ async def again(harness: RefereeHarness) -> Evidence:
     )
 
 
-@ERROR.recommended(
-    "alone", "Only the player that chose wrongly is told of it.", "000-L1297", "001-L1562", needs=[error_sent]
-)
+@ERROR.recommended("000-L1297", "001-L1562", needs=[error_sent])
 async def alone(harness: RefereeHarness) -> Evidence:
+    """Only the player that chose wrongly is told of it."""
     others = harness.matches["wrong choice"].received("B", m.GameError)
     if others:
         raise Failed(evidence(others[0], "no GAME_ERROR to the other player"))
     return Evidence(came="no GAME_ERROR to the other player", expected="none")
 
 
-@WRONG.required(
-    "every",
-    "Every wrong choice is E004: another case, an abbreviation, another word, 0, false, null, and the empty text.",
-    "000-L0834",
-    "000-L0844",
-    "000-L0849",
-    "000-L1388",
-    needs=[error_sent],
-)
+@WRONG.required("000-L0834", "000-L0844", "000-L0849", "000-L1388", needs=[error_sent])
 async def every(harness: RefereeHarness) -> Evidence:
+    """Every wrong choice is E004: another case, an abbreviation, another word, 0, false, null, and the empty text."""
     for choice in WRONG_CHOICES[1:]:
         match = await _choose_wrongly(harness, f"wrong choice {choice!r}", choice)
         sent = f"parity_choice: {choice!r}"
@@ -153,10 +138,10 @@ async def every(harness: RefereeHarness) -> Evidence:
     return evidence(errors[0], "GAME_ERROR with E004")
 
 
-@WRONG.recommended(
-    "other_match", "An answer with another match's id is E015.", "000-L1316", "000-L1440", needs=[error_sent]
-)
+@WRONG.recommended("000-L1316", "000-L1440", needs=[error_sent])
 async def other_match(harness: RefereeHarness) -> Evidence:
+    """An answer with another match's id is E015."""
+
     async def for_another(player: KitPlayer, _request: IncomingRequest) -> Any:
         return player.join(match_id="R99M9")
 
@@ -164,8 +149,9 @@ async def other_match(harness: RefereeHarness) -> Evidence:
     return error_was_sent(match, "E015")
 
 
-@WRONG.recommended("token", "An answer with a wrong token is E012.", "000-L1326", "decision 19", needs=[error_sent])
+@WRONG.recommended("000-L1326", "decision 19", name="token", needs=[error_sent])
 async def wrong_token(harness: RefereeHarness) -> Evidence:
+    """An answer with a wrong token is E012."""
     require_tokens(harness)
 
     async def as_a_stranger(player: KitPlayer, _request: IncomingRequest) -> Any:
@@ -210,19 +196,15 @@ def lost_by(match: AssignedMatch, loser: Side) -> Evidence:
     )
 
 
-@LOSS.required("declined", "Who declines the invitation has a technical loss.", "000-L0616", needs=CAN_PLAY)
+@LOSS.required("000-L0616", needs=CAN_PLAY)
 async def declined(harness: RefereeHarness) -> Evidence:
+    """Who declines the invitation has a technical loss."""
     return lost_by(await harness.play("declined", plan(join=joins(accept=False)), plan("odd")), "A")
 
 
-@LOSS.required(
-    "told",
-    "After a technical loss both players get GAME_OVER with the status TECHNICAL_LOSS.",
-    "001-L1667",
-    "000-L0703",
-    needs=[declined],
-)
+@LOSS.required("001-L1667", "000-L0703", name="told", needs=[declined])
 async def loss_sent(harness: RefereeHarness) -> Evidence:
+    """After a technical loss both players get GAME_OVER with the status TECHNICAL_LOSS."""
     match = harness.matches["declined"]
     expected = "GAME_OVER with TECHNICAL_LOSS to both"
     game_overs = match.game_overs()
@@ -231,57 +213,45 @@ async def loss_sent(harness: RefereeHarness) -> Evidence:
     return have_value("game_result.status", "TECHNICAL_LOSS", *game_overs.values())
 
 
-@LOSS.required("winner", "GAME_OVER names the other player as the winner.", "000-L0708", needs=[declined, loss_sent])
+@LOSS.required("000-L0708", name="winner", needs=[declined, loss_sent])
 async def loss_winner(harness: RefereeHarness) -> Evidence:
+    """GAME_OVER names the other player as the winner."""
     match = harness.matches["declined"]
     winner = match.players["B"].player_id
     return have_value("game_result.winner_player_id", winner, *match.game_overs().values())
 
 
-@LOSS.recommended(
-    "number",
-    "No number is shown after a technical loss: number and parity are null.",
-    "000-L0711",
-    "000-L0716",
-    "decision 33",
-    needs=[declined, loss_sent],
-)
+@LOSS.recommended("000-L0711", "000-L0716", "decision 33", name="number", needs=[declined, loss_sent])
 async def loss_number(harness: RefereeHarness) -> Evidence:
+    """No number is shown after a technical loss: number and parity are null."""
     for over in harness.matches["declined"].game_overs().values():
         numbers = [value(over.message, f"game_result.{name}") for name in ("drawn_number", "number_parity")]
         found = fail_if(numbers != [None, None], evidence(over, "drawn_number and number_parity: null"))
     return found
 
 
-@LOSS.recommended("status", "The report says TECHNICAL_LOSS.", "001-L1357", "001-L1038", needs=[declined])
+@LOSS.recommended("001-L1357", "001-L1038", name="status", needs=[declined])
 async def loss_status(harness: RefereeHarness) -> Evidence:
+    """The report says TECHNICAL_LOSS."""
     return have_value("result.details.status", "TECHNICAL_LOSS", harness.matches["declined"].report)
 
 
-@LOSS.required("unreachable", "Who cannot be reached has a technical loss.", "001-L1958", "000-L1315", needs=CAN_PLAY)
+@LOSS.required("001-L1958", "000-L1315", needs=CAN_PLAY)
 async def unreachable(harness: RefereeHarness) -> Evidence:
+    """Who cannot be reached has a technical loss."""
     return lost_by(await harness.play("unreachable", plan(), plan("odd"), absent="A", slow=True), "A")
 
 
-@LOSS.required(
-    "wrong_choices",
-    "Who makes no valid choice has a technical loss.",
-    "000-L0857",
-    "000-L0878",
-    needs=CAN_PLAY,
-)
+@LOSS.required("000-L0857", "000-L0878", name="wrong_choices", needs=CAN_PLAY)
 async def no_valid_choice(harness: RefereeHarness) -> Evidence:
+    """Who makes no valid choice has a technical loss."""
     match = await harness.play("hopeless", plan("even"), plan(choose=chooses("maybe")), slow=True, limits=SLOW_LIMITS)
     return lost_by(match, "B")
 
 
-@LOSS.recommended(
-    "fourth_wrong",
-    "Four wrong choices lose the match at once: the referee does not wait until the deadline.",
-    "decision 31",
-    needs=[no_valid_choice],
-)
+@LOSS.recommended("decision 31", name="fourth_wrong", needs=[no_valid_choice])
 async def lost_at_once(harness: RefereeHarness) -> Evidence:
+    """Four wrong choices lose the match at once: the referee does not wait until the deadline."""
     match = harness.matches["hopeless"]
     calls = match.received("B", m.ChooseParityCall)
     limits = SLOW_LIMITS if harness.start_mode == "assignment" else REAL_LIMITS
@@ -292,8 +262,9 @@ async def lost_at_once(harness: RefereeHarness) -> Evidence:
     return evidence(match.report, expected)
 
 
-@LOSS.recommended("both", "When neither player comes, nobody wins: 0–0.", "decision 33", needs=CAN_PLAY)
+@LOSS.recommended("decision 33", name="both", needs=CAN_PLAY)
 async def both_lost(harness: RefereeHarness) -> Evidence:
+    """When neither player comes, nobody wins: 0–0."""
     match = await harness.play("nobody", plan(join=joins(accept=False)), plan(join=joins(accept=False)))
     expected = "no winner, and a score of 0–0"
     match.check_reported(expected)
@@ -306,14 +277,9 @@ async def both_lost(harness: RefereeHarness) -> Evidence:
 # Invalid answers
 
 
-@RUBBISH.required(
-    "report",
-    "A match with a player that answers nonsense still ends, and is reported.",
-    "001-L1196",
-    "001-L1668",
-    needs=CAN_PLAY,
-)
+@RUBBISH.required("001-L1196", "001-L1668", name="report", needs=CAN_PLAY)
 async def nonsense(harness: RefereeHarness) -> Evidence:
+    """A match with a player that answers nonsense still ends, and is reported."""
     a = plan(
         "even",
         join=in_turn(answers_with(b"<html>504</html>"), answers_with(b"[" * 5_000), joins()),
@@ -327,13 +293,8 @@ async def nonsense(harness: RefereeHarness) -> Evidence:
     return evidence(match.report, "a report")
 
 
-@RUBBISH.recommended(
-    "again",
-    "A player whose first answers were nonsense may answer again while there is time.",
-    "000-L1334",
-    "decision 31",
-    needs=[nonsense],
-)
+@RUBBISH.recommended("000-L1334", "decision 31", name="again", needs=[nonsense])
 async def nonsense_again(harness: RefereeHarness) -> Evidence:
+    """A player whose first answers were nonsense may answer again while there is time."""
     match = harness.matches["nonsense"]
     return fail_if(is_technical(match), evidence(match.report, "a match that was played"))

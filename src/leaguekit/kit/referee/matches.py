@@ -64,15 +64,9 @@ def referee_id_field(answer: type[m.Message]) -> Field:
     )
 
 
-@ROUND.required(
-    "begins",
-    "The referee begins a match that it was given, by start_match or by ROUND_ANNOUNCEMENT: it invites.",
-    "001-L0905",
-    "003-L0161a",
-    "decision 22",
-    needs=[ping],
-)
+@ROUND.required("001-L0905", "003-L0161a", "decision 22", needs=[ping])
 async def begins(harness: RefereeHarness) -> Evidence:
+    """The referee begins a match that it was given, by start_match or by ROUND_ANNOUNCEMENT: it invites."""
     match = await harness.play(
         FIRST,
         plan("even"),
@@ -86,14 +80,9 @@ async def begins(harness: RefereeHarness) -> Evidence:
     return evidence(invited[0], expected)
 
 
-@ROUND.required(
-    "announcement",
-    "The referee answers ROUND_ANNOUNCEMENT, in whatever words.",
-    "000-L1578",
-    "decision 24",
-    needs=[ping, begins],
-)
+@ROUND.required("000-L1578", "decision 24", needs=[ping, begins])
 async def announcement(harness: RefereeHarness) -> Evidence:
+    """The referee answers ROUND_ANNOUNCEMENT, in whatever words."""
     return came_in_time(harness.answers["announcement"])
 
 
@@ -118,13 +107,9 @@ add_answer_checks(
 )
 
 
-@ROUND.recommended(
-    "accepted",
-    "The referee answers start_match with MATCH_ASSIGNMENT_ACK, ACCEPTED, for that match and attempt.",
-    "decision 22",
-    needs=[begins],
-)
+@ROUND.recommended("decision 22", needs=[begins])
 async def accepted(harness: RefereeHarness) -> Evidence:
+    """The referee answers start_match with MATCH_ASSIGNMENT_ACK, ACCEPTED, for that match and attempt."""
     match = harness.matches[FIRST]
     return accepts_assignment(harness, match, f"assignment of {match.match_id}")
 
@@ -141,8 +126,9 @@ def accepts_assignment(harness: RefereeHarness, match: AssignedMatch, name: str)
 # Invitations
 
 
-@INVITATION.required("both", "Both players are invited.", "000-L0568", "001-L0903", needs=[begins])
+@INVITATION.required("000-L0568", "001-L0903", name="both", needs=[begins])
 async def both_invited(harness: RefereeHarness) -> Evidence:
+    """Both players are invited."""
     match = harness.matches[FIRST]
     more = {
         side: {
@@ -176,8 +162,9 @@ add_request_checks(
 # Calls
 
 
-@CALL.required("both", "Both players are called to choose.", "001-L1044", "000-L0749", needs=[both_invited])
+@CALL.required("001-L1044", "000-L0749", name="both", needs=[both_invited])
 async def both_called(harness: RefereeHarness) -> Evidence:
+    """Both players are called to choose."""
     match = harness.matches[FIRST]
     record = {name: getattr(RECORD, name) for name in ("wins", "losses", "draws")}
     known = {f"context.your_standings.{name}": count for name, count in record.items()}
@@ -227,35 +214,27 @@ add_request_checks(
 )
 
 
-@CALL.required(
-    "after_both", "Nobody is called before both players have joined.", "000-L0802", "001-L1046", needs=[both_called]
-)
+@CALL.required("000-L0802", "001-L1046", name="after_both", needs=[both_called])
 async def called_after_both(harness: RefereeHarness) -> Evidence:
+    """Nobody is called before both players have joined."""
     match = harness.matches[FIRST]
     joined = max(match.players[side].answer_times.get(m.GameInvitation, float("inf")) for side in SIDES)
     first = min((match.received(side, m.ChooseParityCall)[0] for side in SIDES), key=lambda one: one.loop_time)
     return fail_if(first.loop_time < joined, evidence(first, "no call before both had joined"))
 
 
-@CALL.recommended(
-    "same_time", "Both players are called at the same time.", "000-L0803", needs=[both_called, called_after_both]
-)
+@CALL.recommended("000-L0803", needs=[both_called, called_after_both])
 async def same_time(harness: RefereeHarness) -> Evidence:
+    """Both players are called at the same time."""
     match = harness.matches[FIRST]
     at = [match.received(side, m.ChooseParityCall)[0].loop_time for side in SIDES]
     found = Evidence(came=f"{abs(at[0] - at[1]):.2f} s between the calls", expected="less than 0.2 s")
     return fail_if(abs(at[0] - at[1]) >= 0.2, found)
 
 
-@CALL.recommended(
-    "deadline_fits",
-    "The call's deadline is as far away as the limit: 30 seconds, or what the assignment says.",
-    "000-L0792",
-    "001-L1064b",
-    "decision 22",
-    needs=[both_called],
-)
+@CALL.recommended("000-L0792", "001-L1064b", "decision 22", needs=[both_called])
 async def deadline_fits(harness: RefereeHarness) -> Evidence:
+    """The call's deadline is as far away as the limit: 30 seconds, or what the assignment says."""
     match = harness.matches[FIRST]
     limits = match.assignment.time_limits if harness.start_mode == "assignment" else REAL_LIMITS
     for side in SIDES:

@@ -35,10 +35,9 @@ def _is_acknowledged(exchange: Exchange) -> Evidence:
     return exchange.fail_if(result.get("status") != "ACKNOWLEDGED", expected)
 
 
-@POST.recommended(
-    "join", "A player may post GAME_JOIN_ACK by itself, with its token.", "000-L0577", "decision 32", needs=CAN_PLAY
-)
+@POST.recommended("000-L0577", "decision 32", needs=CAN_PLAY)
 async def join(harness: RefereeHarness) -> Evidence:
+    """A player may post GAME_JOIN_ACK by itself, with its token."""
     require_tokens(harness)
     match = await harness.new_match(
         "posts", plan(join=no_answer, choose=no_answer), plan("odd", join=joins(after=0.1)), limits=LONG_LIMITS
@@ -62,14 +61,9 @@ async def join(harness: RefereeHarness) -> Evidence:
     return _is_acknowledged(joined)
 
 
-@POST.recommended(
-    "choice",
-    "A player may post CHOOSE_PARITY_RESPONSE by itself, with its token.",
-    "000-L0812",
-    "decision 32",
-    needs=[*CAN_PLAY, join],
-)
+@POST.recommended("000-L0812", "decision 32", needs=[*CAN_PLAY, join])
 async def choice(harness: RefereeHarness) -> Evidence:
+    """A player may post CHOOSE_PARITY_RESPONSE by itself, with its token."""
     _is_acknowledged(harness.answers["choice"])
     match = harness.matches["posts"]
     chosen = value(match.result, f"details.choices.{match.players['A'].player_id}")
@@ -78,22 +72,16 @@ async def choice(harness: RefereeHarness) -> Evidence:
     return harness.answers["choice"].evidence("a result with status: ACKNOWLEDGED")
 
 
-@POST.required(
-    "stranger",
-    "What is posted with a wrong token does not count: it neither joins nor chooses for a player.",
-    "003-L0130c",
-    "001-L1940",
-    "decision 32",
-    needs=CAN_PLAY,
-)
+@POST.required("003-L0130c", "001-L1940", "decision 32", needs=CAN_PLAY)
 async def stranger(harness: RefereeHarness) -> Evidence:
+    """What is posted with a wrong token does not count: it neither joins nor chooses for a player."""
     for name in ("join by a stranger", "join without a token", "choice by a stranger", "choice for the other"):
         is_refusal(harness.answers[name])
     return harness.answers["choice by a stranger"].evidence("a refusal")
 
 
 def _add_number_check(name: str, posted: str, number: int, sentence: str, *requirements: str) -> None:
-    @POST.recommended(name, sentence, *requirements, "decision 32", needs=[*CAN_PLAY, join, stranger])
+    @POST.recommended(*requirements, "decision 32", name=name, sentence=sentence, needs=[*CAN_PLAY, join, stranger])
     async def refused(harness: RefereeHarness) -> Evidence:
         return is_refusal(harness.answers[posted], number)
 
@@ -107,27 +95,15 @@ _add_number_check("state", "choice too early", 4005, "A choice before the call i
 _add_number_check("over", "choice after the end", 4005, "A choice after the end is refused with 4005.", "001-L1157")
 
 
-@POST.recommended(
-    "no_token",
-    "What is posted without a token is refused with E011.",
-    "000-L1228",
-    "decision 32",
-    needs=[*CAN_PLAY, join, stranger],
-)
+@POST.recommended("000-L1228", "decision 32", needs=[*CAN_PLAY, join, stranger])
 async def no_token(harness: RefereeHarness) -> Evidence:
+    """What is posted without a token is refused with E011."""
     return has_error_code(harness.answers["join without a token"], "E011")
 
 
-@POST.recommended(
-    "late",
-    "A choice after the limit is refused with -1, and told which limit that was.",
-    "001-L1158",
-    "001-L1169",
-    "001-L1170",
-    "decision 32",
-    needs=[*CAN_PLAY, join, silent_call],
-)
+@POST.recommended("001-L1158", "001-L1169", "001-L1170", "decision 32", needs=[*CAN_PLAY, join, silent_call])
 async def late(harness: RefereeHarness) -> Evidence:
+    """A choice after the limit is refused with -1, and told which limit that was."""
     require_tokens(harness)
     match = harness.matches["silent call"]
     if not match.reports:

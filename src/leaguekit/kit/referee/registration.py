@@ -17,14 +17,9 @@ REACH: Area[RefereeHarness] = Area("reach", "Reaching the referee")
 RPC: Area[RefereeHarness] = Area("rpc", "JSON-RPC 2.0")
 
 
-@REGISTER.required(
-    "comes",
-    "The referee registers: it posts REFEREE_REGISTER_REQUEST to the manager's /mcp.",
-    "000-L0087",
-    "001-L0098",
-    "001-L0008",
-)
+@REGISTER.required("000-L0087", "001-L0098", "001-L0008")
 async def comes(harness: RefereeHarness) -> Evidence:
+    """The referee registers: it posts REFEREE_REGISTER_REQUEST to the manager's /mcp."""
     expected = f"REFEREE_REGISTER_REQUEST posted to {harness.manager_url} within {harness.settings.timeout_seconds:g} s"
     request = await harness.wait_for_registration()
     if request is None:
@@ -64,23 +59,18 @@ _fields = add_request_checks(
 _endpoint = next(one for one in _fields if one.id.endswith("contact_endpoint"))
 
 
-@REGISTER.required("even_odd", "The referee's games include even_odd.", "000-L0145", "decision 16", needs=[comes])
+@REGISTER.required("000-L0145", "decision 16", needs=[comes])
 async def even_odd(harness: RefereeHarness) -> Evidence:
+    """The referee's games include even_odd."""
     games = harness.meta_value(harness.registration, "game_types")
     expected = f"{GAME} in referee_meta.game_types"
     # Another check finds a value that is not a list.
     return fail_if(isinstance(games, list) and GAME not in games, evidence(harness.registration, expected))
 
 
-@REACH.required(
-    "ping",
-    "The referee answers where it says it listens: any HTTP answer within 2 seconds.",
-    "000-L0126",
-    "000-L0146",
-    "decision 20",
-    needs=[_endpoint],
-)
+@REACH.required("000-L0126", "000-L0146", "decision 20", needs=[_endpoint])
 async def ping(harness: RefereeHarness) -> Evidence:
+    """The referee answers where it says it listens: any HTTP answer within 2 seconds."""
     return came_in_time(await harness.client.call(harness.url, PING, {}, PING_SECONDS))
 
 

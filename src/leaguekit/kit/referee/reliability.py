@@ -30,13 +30,9 @@ QUIET_SECONDS = 4.0
 END_SECONDS = 10.0
 
 
-@REPEAT.recommended(
-    "assignment",
-    "start_match that comes again, in the match or after it, is accepted and changes nothing.",
-    "decision 22",
-    needs=[*CAN_PLAY, accepted],
-)
+@REPEAT.recommended("decision 22", needs=[*CAN_PLAY, accepted])
 async def assignment(harness: RefereeHarness) -> Evidence:
+    """start_match that comes again, in the match or after it, is accepted and changes nothing."""
     harness.require_assignments()
     match = await harness.new_match("repeated", plan("even", join=joins(after=0.3)), plan("odd"))
     await harness.start(match)
@@ -59,14 +55,10 @@ async def _check_played_once(harness: RefereeHarness, match: AssignedMatch) -> N
         raise Failed(Evidence(came=came, expected="one invitation to each, and one report"))
 
 
-@REPEAT.recommended(
-    "report",
-    "A report that the manager could not take (-32603) is sent again until it is accepted.",
-    "001-L1947",
-    "001-L0202",
-    needs=CAN_PLAY,
-)
+@REPEAT.recommended("001-L1947", "001-L0202", needs=CAN_PLAY)
 async def report(harness: RefereeHarness) -> Evidence:
+    """A report that the manager could not take (-32603) is sent again until it is accepted."""
+
     async def fails_once(number: int) -> None:
         if number == 1:
             raise Refusal(-32603, "Internal error", {"error_code": "E060"})
@@ -85,15 +77,10 @@ async def _is_reported_again(harness: RefereeHarness, match: AssignedMatch) -> E
     return evidence(match.reports[1], expected)
 
 
-@REPEAT.recommended(
-    "lost_report",
-    "A report that is not answered within 10 seconds is sent again.",
-    "001-L1946",
-    "001-L1327",
-    needs=CAN_PLAY,
-    full=True,
-)
+@REPEAT.recommended("001-L1946", "001-L1327", needs=CAN_PLAY, full=True)
 async def lost_report(harness: RefereeHarness) -> Evidence:
+    """A report that is not answered within 10 seconds is sent again."""
+
     async def silent_once(number: int) -> None:
         if number == 1:
             await asyncio.Event().wait()
@@ -102,13 +89,10 @@ async def lost_report(harness: RefereeHarness) -> Evidence:
     return await _is_reported_again(harness, match)
 
 
-@REPEAT.recommended(
-    "duplicate",
-    "A report that the manager has already (5003) is not sent again.",
-    "001-L1441",
-    needs=CAN_PLAY,
-)
+@REPEAT.recommended("001-L1441", needs=CAN_PLAY)
 async def duplicate(harness: RefereeHarness) -> Evidence:
+    """A report that the manager has already (5003) is not sent again."""
+
     async def has_it(_number: int) -> None:
         raise Refusal(5003, "Duplicate report", {"error_code": "E054"})
 
@@ -119,14 +103,9 @@ async def duplicate(harness: RefereeHarness) -> Evidence:
     return evidence(match.report, "no further report")
 
 
-@REPEAT.recommended(
-    "stranger",
-    "Where tokens are derived, start_match with a wrong token is refused, and nobody is invited.",
-    "003-L0130c",
-    "decision 19",
-    needs=CAN_PLAY,
-)
+@REPEAT.recommended("003-L0130c", "decision 19", needs=CAN_PLAY)
 async def stranger(harness: RefereeHarness) -> Evidence:
+    """Where tokens are derived, start_match with a wrong token is refused, and nobody is invited."""
     if not harness.expects_registration:
         raise NotRun("the referee was not given a token scheme: it does not register")
     harness.require_assignments()
@@ -140,14 +119,9 @@ async def stranger(harness: RefereeHarness) -> Evidence:
     return is_refusal(exchange)
 
 
-@SEVERAL.required(
-    "two",
-    "The referee plays two matches at once, if it says that it can, and mixes nothing up.",
-    "000-L0129",
-    "000-L1439",
-    needs=CAN_PLAY,
-)
+@SEVERAL.required("000-L0129", "000-L1439", needs=CAN_PLAY)
 async def two(harness: RefereeHarness) -> Evidence:
+    """The referee plays two matches at once, if it says that it can, and mixes nothing up."""
     if harness.capacity < 2:
         raise NotRun("the referee says that it plays one match at a time")
     slow = plan("even", join=joins(after=0.4))
@@ -174,10 +148,9 @@ def _names_another(message: dict[str, Any], match: AssignedMatch) -> bool:
     return value(message, "match_id") != match.match_id and "match_id" in message
 
 
-@END.required(
-    "answer", "The referee answers LEAGUE_COMPLETED, in whatever words.", "000-L1578", "decision 24", needs=[ping]
-)
+@END.required("000-L1578", "decision 24", needs=[ping])
 async def answer(harness: RefereeHarness) -> Evidence:
+    """The referee answers LEAGUE_COMPLETED, in whatever words."""
     await harness.send("end of a round", harness.good_call())
     return came_in_time(await harness.send("end", harness.league_completed()))
 
@@ -201,10 +174,10 @@ add_answer_checks(
 
 
 @END.recommended(
-    "exit",
-    f"Within {END_SECONDS:g} seconds of LEAGUE_COMPLETED the referee ends.",
     "003-L0198c",
     "003-L0194",
+    name="exit",
+    sentence=f"Within {END_SECONDS:g} seconds of LEAGUE_COMPLETED the referee ends.",
     needs=[answer],
 )
 async def exits(harness: RefereeHarness) -> Evidence:

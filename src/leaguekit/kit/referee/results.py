@@ -28,8 +28,9 @@ POINTS = {True: 3, False: 0}
 JITTER_SECONDS = 0.05
 
 
-@OVER.required("both", "Both players are told the end by GAME_OVER.", "000-L0630", "001-L1202", needs=[both_called])
+@OVER.required("000-L0630", "001-L1202", name="both", needs=[both_called])
 async def over_sent(harness: RefereeHarness) -> Evidence:
+    """Both players are told the end by GAME_OVER."""
     match = harness.matches[FIRST]
     choices = {match.players[side].player_id: CHOICES[side] for side in SIDES}
     wanted = {"game_result.status": "WIN", "game_result.choices": choices}
@@ -75,14 +76,9 @@ def winner_of(match: AssignedMatch, number: int) -> str | None:
     return None if outcome is None or outcome.winner is None else match.players[outcome.winner].player_id
 
 
-@OVER.required(
-    "drawn_number",
-    "GAME_OVER gives the number drawn, from 1 to 10.",
-    "000-L0710",
-    "000-L0712",
-    needs=[over_sent],
-)
+@OVER.required("000-L0710", "000-L0712", needs=[over_sent])
 async def drawn_number(harness: RefereeHarness) -> Evidence:
+    """GAME_OVER gives the number drawn, from 1 to 10."""
     for request, _ in harness.messages["over"]:
         found = fail_if(
             _number(request.message, "game_result.drawn_number") is None,
@@ -91,34 +87,32 @@ async def drawn_number(harness: RefereeHarness) -> Evidence:
     return found
 
 
-@OVER.required("number_parity", "number_parity is that of the number.", "000-L0714", needs=[over_sent, drawn_number])
+@OVER.required("000-L0714", name="number_parity", needs=[over_sent, drawn_number])
 async def right_parity(harness: RefereeHarness) -> Evidence:
+    """number_parity is that of the number."""
     parity = number_parity(number_in_game_over(harness))
     return _both_have_value(harness, "game_result.number_parity", parity)
 
 
-@OVER.required(
-    "winner",
-    "The winner is who alone chose the number's parity.",
-    "000-L0706",
-    "001-L1189",
-    needs=[over_sent, drawn_number],
-)
+@OVER.required("000-L0706", "001-L1189", name="winner", needs=[over_sent, drawn_number])
 async def right_winner(harness: RefereeHarness) -> Evidence:
+    """The winner is who alone chose the number's parity."""
     winner = winner_of(harness.matches[FIRST], number_in_game_over(harness))
     return _both_have_value(harness, "game_result.winner_player_id", winner)
 
 
-@OVER.required("after_both", "GAME_OVER comes only when both players have chosen.", "001-L1204", needs=[over_sent])
+@OVER.required("001-L1204", name="after_both", needs=[over_sent])
 async def over_after_both(harness: RefereeHarness) -> Evidence:
+    """GAME_OVER comes only when both players have chosen."""
     match = harness.matches[FIRST]
     chosen = max(match.players[side].answer_times.get(m.ChooseParityCall, float("inf")) for side in SIDES)
     first = min(match.game_overs().values(), key=lambda one: one.loop_time)
     return fail_if(first.loop_time < chosen, evidence(first, "no GAME_OVER before both had chosen"))
 
 
-@OVER.required("same", "Both players are told the same end.", "000-L0737", needs=[over_sent])
+@OVER.required("000-L0737", name="same", needs=[over_sent])
 async def same_end(harness: RefereeHarness) -> Evidence:
+    """Both players are told the same end."""
     one, two = (request.message.get("game_result") for request, _ in harness.messages["over"])
     found = harness.messages["over"][1].request
     if one != two:
@@ -126,21 +120,18 @@ async def same_end(harness: RefereeHarness) -> Evidence:
     return evidence(found, "the same game_result to both")
 
 
-@OVER.recommended("once", "Each player is told the end once.", "000-L0737", needs=[over_sent])
+@OVER.recommended("000-L0737", name="once", needs=[over_sent])
 async def sent_once(harness: RefereeHarness) -> Evidence:
+    """Each player is told the end once."""
     counts = [len(harness.matches[FIRST].received(side, m.GameOver)) for side in SIDES]
     if counts != [1, 1]:
         raise Failed(Evidence(came=f"{counts[0]} and {counts[1]} GAME_OVER", expected="one to each"))
     return Evidence(came="one to each", expected="one to each")
 
 
-@OVER.recommended(
-    "opens",
-    "What GAME_OVER reveals opens the commitment of the call.",
-    "decision 22",
-    needs=[both_called, over_sent],
-)
+@OVER.recommended("decision 22", name="opens", needs=[both_called, over_sent])
 async def opens_commitment(harness: RefereeHarness) -> Evidence:
+    """What GAME_OVER reveals opens the commitment of the call."""
     number = number_in_game_over(harness)
     for (call, _), (over, _) in zip(harness.messages["call"], harness.messages["over"], strict=True):
         promised = value(call.message, "context.draw_commitment")
@@ -153,8 +144,9 @@ async def opens_commitment(harness: RefereeHarness) -> Evidence:
     return evidence(over, "the nonce that opens the commitment")
 
 
-@OVER.recommended("seed", "The number is the one that the assignment's seed gives.", "decision 22", needs=[over_sent])
+@OVER.recommended("decision 22", name="seed", needs=[over_sent])
 async def from_seed(harness: RefereeHarness) -> Evidence:
+    """The number is the one that the assignment's seed gives."""
     if harness.start_mode != "assignment":
         raise NotRun("the referee was given no seed: it starts its matches by the announcement")
     number_in_game_over(harness)
@@ -162,13 +154,9 @@ async def from_seed(harness: RefereeHarness) -> Evidence:
     return have_value("game_result.drawn_number", drawn, harness.messages["over"][0].request)
 
 
-@OVER.required(
-    "conversation",
-    "All messages of a match carry the conversation_id of its invitation.",
-    "000-L0557",
-    needs=[both_invited, both_called, over_sent],
-)
+@OVER.required("000-L0557", name="conversation", needs=[both_invited, both_called, over_sent])
 async def one_conversation(harness: RefereeHarness) -> Evidence:
+    """All messages of a match carry the conversation_id of its invitation."""
     for number, _ in enumerate(SIDES):
         messages = [harness.messages[name][number].request for name in ("invitation", "call", "over")]
         ids = [one.message.get("conversation_id") for one in messages]
@@ -177,14 +165,9 @@ async def one_conversation(harness: RefereeHarness) -> Evidence:
     return evidence(messages[-1], f"conversation_id: {ids[0]}")
 
 
-@OVER.recommended(
-    "token",
-    "The referee does not show its own token to players, but what the assignment gave it for them.",
-    "003-L0130c",
-    "decision 19",
-    needs=[both_invited],
-)
+@OVER.recommended("003-L0130c", "decision 19", name="token", needs=[both_invited])
 async def token_kept(harness: RefereeHarness) -> Evidence:
+    """The referee does not show its own token to players, but what the assignment gave it for them."""
     match = harness.matches[FIRST]
     sent = [one for player in match.players.values() for one in player.inbox.requests]
     if not harness.expects_registration:
@@ -198,10 +181,9 @@ async def token_kept(harness: RefereeHarness) -> Evidence:
 # The report
 
 
-@REPORT.required(
-    "comes", "The referee reports the result to the manager.", "000-L0886", "003-L0161c", needs=[begins, both_called]
-)
+@REPORT.required("000-L0886", "003-L0161c", name="comes", needs=[begins, both_called])
 async def reported(harness: RefereeHarness) -> Evidence:
+    """The referee reports the result to the manager."""
     match = harness.matches[FIRST]
     expected = f"MATCH_RESULT_REPORT of {match.match_id}"
     match.check_reported(expected)
@@ -242,13 +224,9 @@ add_request_checks(
 )
 
 
-@REPORT.required(
-    "drawn_number",
-    "The report gives the number that players were told.",
-    "000-L0936",
-    needs=[reported, drawn_number],
-)
+@REPORT.required("000-L0936", name="drawn_number", needs=[reported, drawn_number])
 async def reported_number(harness: RefereeHarness) -> Evidence:
+    """The report gives the number that players were told."""
     return have_value("result.details.drawn_number", number_in_game_over(harness), harness.matches[FIRST].report)
 
 
@@ -257,39 +235,24 @@ def _first_match_and_winner(harness: RefereeHarness) -> tuple[AssignedMatch, str
     return match, winner_of(match, number_in_game_over(harness))
 
 
-@REPORT.required(
-    "winner",
-    "The report's winner is who won by the game's rules.",
-    "000-L0925",
-    "000-L0927",
-    needs=[reported, drawn_number],
-)
+@REPORT.required("000-L0925", "000-L0927", name="winner", needs=[reported, drawn_number])
 async def reported_winner(harness: RefereeHarness) -> Evidence:
+    """The report's winner is who won by the game's rules."""
     match, winner = _first_match_and_winner(harness)
     return have_value("result.winner", winner, match.report)
 
 
-@REPORT.required(
-    "score",
-    "The report gives the winner 3 points and the loser 0.",
-    "000-L0932",
-    "000-L0929",
-    needs=[reported, drawn_number],
-)
+@REPORT.required("000-L0932", "000-L0929", name="score", needs=[reported, drawn_number])
 async def reported_score(harness: RefereeHarness) -> Evidence:
+    """The report gives the winner 3 points and the loser 0."""
     match, winner = _first_match_and_winner(harness)
     points = {player.player_id: POINTS[player.player_id == winner] for player in match.players.values()}
     return have_value("result.score", points, match.report)
 
 
-@REPORT.required(
-    "after_over",
-    "GAME_OVER has gone to both players before the report.",
-    "001-L1326",
-    "decision 34",
-    needs=[reported, over_sent],
-)
+@REPORT.required("001-L1326", "decision 34", name="after_over", needs=[reported, over_sent])
 async def report_after_over(harness: RefereeHarness) -> Evidence:
+    """GAME_OVER has gone to both players before the report."""
     match = harness.matches[FIRST]
     last = max(over.loop_time for over in match.game_overs().values())
     late = last - match.report.loop_time
@@ -298,8 +261,9 @@ async def report_after_over(harness: RefereeHarness) -> Evidence:
     return evidence(match.report, "GAME_OVER to both, then the report")
 
 
-@REPORT.required("once", "A report that was accepted is not sent again.", "001-L1471", "001-L1441", needs=[reported])
+@REPORT.required("001-L1471", "001-L1441", name="once", needs=[reported])
 async def reported_once(harness: RefereeHarness) -> Evidence:
+    """A report that was accepted is not sent again."""
     match = harness.matches[FIRST]
     await harness.inbox.wait_for(lambda _one: len(match.reports) > 1, AFTER_SECONDS)
     if len(match.reports) > 1:
@@ -311,14 +275,9 @@ async def reported_once(harness: RefereeHarness) -> Evidence:
 CAN_PLAY = [begins, both_invited, both_called, reported]
 
 
-@DRAW.required(
-    "over",
-    "When both chose the same, GAME_OVER says DRAW, and no winner.",
-    "000-L0707",
-    "000-L0703",
-    needs=[*CAN_PLAY, over_sent],
-)
+@DRAW.required("000-L0707", "000-L0703", name="over", needs=[*CAN_PLAY, over_sent])
 async def draw_in_game_over(harness: RefereeHarness) -> Evidence:
+    """When both chose the same, GAME_OVER says DRAW, and no winner."""
     match = await harness.play("draw", plan("odd"), plan("odd"))
     game_overs = match.game_overs()
     if not game_overs:
@@ -329,8 +288,9 @@ async def draw_in_game_over(harness: RefereeHarness) -> Evidence:
     return found
 
 
-@DRAW.required("report", "A draw is reported with a point for each.", "000-L0926", "000-L0933", needs=CAN_PLAY)
+@DRAW.required("000-L0926", "000-L0933", name="report", needs=CAN_PLAY)
 async def draw_reported(harness: RefereeHarness) -> Evidence:
+    """A draw is reported with a point for each."""
     match = harness.matches["draw"]
     match.check_reported(f"MATCH_RESULT_REPORT of {match.match_id}")
     have_value("result.winner", None, match.report)

@@ -29,16 +29,19 @@ def _add_retry_checks(
     limit = SHORT_LIMITS.join_seconds if kind is m.GameInvitation else SHORT_LIMITS.choice_seconds
 
     @RETRY.required(
-        f"{request_name}_loss", f"Who never answers {name} has a technical loss.", *requirements["loss"], needs=CAN_PLAY
+        *requirements["loss"],
+        name=f"{request_name}_loss",
+        sentence=f"Who never answers {name} has a technical loss.",
+        needs=CAN_PLAY,
     )
     async def loss(harness: RefereeHarness) -> Evidence:
         return lost_by(await harness.play(match_name, silent, plan("odd"), slow=True), "A")
 
     @RETRY.required(
-        f"{request_name}_count",
-        f"{name} is sent again 3 times, and no more, to a player that does not answer.",
         *requirements["count"],
         "000-L1581",
+        name=f"{request_name}_count",
+        sentence=f"{name} is sent again 3 times, and no more, to a player that does not answer.",
         needs=[*CAN_PLAY, loss],
     )
     async def count(harness: RefereeHarness) -> Evidence:
@@ -48,11 +51,12 @@ def _add_retry_checks(
         return evidence(asked[-1], "one and 3 retries")
 
     @RETRY.recommended(
-        f"{request_name}_pause",
-        f"Each try has the whole limit, and the next comes 2 seconds later, or what the assignment says ({name}).",
         "000-L1582",
         "003-L0262",
         "decision 30",
+        name=f"{request_name}_pause",
+        sentence="Each try has the whole limit, and the next comes 2 seconds later, "
+        f"or what the assignment says ({name}).",
         needs=[*CAN_PLAY, loss, count],
     )
     async def pause(harness: RefereeHarness) -> Evidence:
@@ -61,20 +65,20 @@ def _add_retry_checks(
         return are_spaced(harness.matches[match_name].received("A", kind), limit + SHORT_LIMITS.retry_seconds)
 
     @RETRY.required(
-        f"{request_name}_told",
-        f"A player that does not answer {name} is told so by GAME_ERROR with E001.",
         *requirements["error"],
         "003-L0300",
+        name=f"{request_name}_told",
+        sentence=f"A player that does not answer {name} is told so by GAME_ERROR with E001.",
         needs=[*CAN_PLAY, loss],
     )
     async def timeout_error_sent(harness: RefereeHarness) -> Evidence:
         return error_was_sent(harness.matches[match_name], "E001")
 
     @RETRY.recommended(
-        f"{request_name}_other",
-        f"The other player, which has answered, is not sent {name} again.",
         "000-L0568",
         "decision 30",
+        name=f"{request_name}_other",
+        sentence=f"The other player, which has answered, is not sent {name} again.",
         needs=[*CAN_PLAY, loss],
     )
     async def other_player(harness: RefereeHarness) -> Evidence:
@@ -107,17 +111,9 @@ def are_spaced(asked: list[IncomingRequest], seconds: float) -> Evidence:
     return fail_if(any(abs(one - seconds) > PAUSE_TOLERANCE_SECONDS for one in pauses), found)
 
 
-@LIMITS.required(
-    "slow_player",
-    "A player that joins after 4 seconds and chooses after 28 is waited for.",
-    "001-L0078",
-    "001-L0079",
-    "000-L1573",
-    "000-L1574",
-    needs=CAN_PLAY,
-    full=True,
-)
+@LIMITS.required("001-L0078", "001-L0079", "000-L1573", "000-L1574", needs=CAN_PLAY, full=True)
 async def slow_player(harness: RefereeHarness) -> Evidence:
+    """A player that joins after 4 seconds and chooses after 28 is waited for."""
     slow = plan(join=joins(after=4.0), choose=chooses("even", after=28.0))
     match = await harness.play("slow player", slow, plan("odd"), limits=REAL_LIMITS, slow=True)
     expected = "a match that was played"
@@ -129,10 +125,11 @@ def _add_limit_check(name: str, kind: type[Message], silent: Plan, seconds: floa
     wait = seconds + REAL_LIMITS.retry_seconds
 
     @LIMITS.required(
-        name,
-        f"{message_type(kind)} waits {seconds:g} seconds for its answer, and comes again 2 seconds later, 3 times.",
         *requirements,
         "000-L1582",
+        name=name,
+        sentence=f"{message_type(kind)} waits {seconds:g} seconds for its answer, "
+        "and comes again 2 seconds later, 3 times.",
         needs=CAN_PLAY,
         full=True,
     )
