@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from leaguekit.kit.checks import Area, Check, CheckFunction, Evidence, Failed
+from leaguekit.kit.checks import Area, Check, CheckFunction, Evidence
 from leaguekit.kit.exchanges import Exchange, ExchangesByName, Json, Unreadable
 from leaguekit.kit.field_checks import ANYTHING, Field, add_field_check
 from leaguekit.protocol.decoding import violations
@@ -65,9 +65,7 @@ def is_refusal(exchange: Exchange, code: int | None = None) -> Evidence:
     error = exchange.error
     if not isinstance(error, dict) or type(error.get("code")) is not int or not isinstance(error.get("message"), str):
         raise exchange.failed(expected, "no error with a number and a text")
-    if code is not None and error["code"] != code:
-        raise exchange.failed(expected, f"the number {error['code']}")
-    return exchange.evidence(expected)
+    return exchange.fail_if(code is not None and error["code"] != code, expected, f"the number {error['code']}")
 
 
 def has_data(exchange: Exchange, *names: str) -> Evidence:
@@ -140,9 +138,7 @@ def is_valid(exchange: Exchange, kind: type[Message]) -> Evidence:
     """Check that the schema finds nothing wrong with the result."""
     found = violations_in(exchange.message, kind)
     expected = f"a valid {message_type(kind)}"
-    if found:
-        raise Failed(exchange.evidence(expected, "; ".join(map(str, found))))
-    return exchange.evidence(expected)
+    return exchange.fail_if(bool(found), expected, "; ".join(map(str, found)))
 
 
 def is_within(path: str, other: str) -> bool:

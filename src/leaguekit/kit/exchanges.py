@@ -1,6 +1,7 @@
 """How the kit sends and receives: it can post any body, and it records every answer and every request.
 
 RecordingClient  posts bodies and returns exchanges; raises nothing because of what a peer does
+Observed         an answer or a request of the agent, as evidence
 Exchange         one request of the kit and its answer
 ExchangesByName  exchanges that several checks look at
 Inbox            the endpoint of one agent of the kit: records every request, and answers as its script says
@@ -13,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,7 +22,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from leaguekit.kit.checks import Evidence, Failed, NotRun, fail_if
+from leaguekit.kit.checks import Evidence, Failed, NotRun
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import check_text
 from leaguekit.protocol.errors import ProtocolError
@@ -58,8 +60,31 @@ def text_of(body: bytes) -> str:
     return body.decode(errors="replace")
 
 
+class Observed(ABC):
+    """What the kit has seen of an agent: an answer, or a request that the agent has sent."""
+
+    @property
+    @abstractmethod
+    def message(self) -> Json:
+        """The message; empty if there is none."""
+
+    @abstractmethod
+    def evidence(self, expected: str, came: str = "") -> Evidence:
+        """Return it as evidence. ``came`` names the part that matters."""
+
+    def fail_if(self, is_wrong: bool, expected: str, came: str = "") -> Evidence:
+        """Raise Failed if something is wrong, and show ``came`` then; else return the evidence."""
+        if is_wrong:
+            raise self.failed(expected, came)
+        return self.evidence(expected)
+
+    def failed(self, expected: str, came: str = "") -> Failed:
+        """Return the failure of a check that expected something else."""
+        return Failed(self.evidence(expected, came))
+
+
 @dataclass(frozen=True)
-class Exchange:
+class Exchange(Observed):
     """A request and its HTTP answer. Without an answer, ``failure`` says why there is none."""
 
     url: str
@@ -83,7 +108,6 @@ class Exchange:
 
     @property
     def message(self) -> Json:
-        """The message in ``result``; empty if there is none."""
         result = self.result
         return result if isinstance(result, dict) else {}
 
@@ -108,16 +132,7 @@ class Exchange:
         return f"HTTP {self.answer.status} after {self.seconds:.2f} s: {body}"
 
     def evidence(self, expected: str, came: str = "") -> Evidence:
-        """Return the exchange as evidence. ``came`` names the part of the answer that matters."""
         return Evidence(text_of(self.sent), f"{came} in {self.came}" if came else self.came, expected)
-
-    def fail_if(self, is_wrong: bool, expected: str) -> Evidence:
-        """Raise Failed if something is wrong with the answer; else return the exchange as evidence."""
-        return fail_if(is_wrong, self.evidence(expected))
-
-    def failed(self, expected: str, came: str = "") -> Failed:
-        """Return the failure of a check that expected another answer."""
-        return Failed(self.evidence(expected, came))
 
 
 class ExchangesByName(dict[str, Exchange]):
@@ -180,7 +195,7 @@ def encode(value: Any) -> bytes:
 
 
 @dataclass(frozen=True)
-class IncomingRequest:
+class IncomingRequest(Observed):
     """A request that an inbox has received. ``value`` is its body as JSON, or Unreadable."""
 
     body: bytes
@@ -198,13 +213,16 @@ class IncomingRequest:
 
     @property
     def message(self) -> Json:
-        """The message in ``params``; empty if there is none."""
         params = self.value.get("params") if isinstance(self.value, dict) else None
         return params if isinstance(params, dict) else {}
 
     @property
     def type(self) -> str:
         return str(self.message.get("message_type", ""))
+
+    def evidence(self, expected: str, came: str = "") -> Evidence:
+        body = text_of(self.body)
+        return Evidence(came=f"{came} in {body}" if came else body, expected=expected)
 
     def __str__(self) -> str:
         """The method or the target, for progress and evidence."""

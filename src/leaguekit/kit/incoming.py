@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from leaguekit.kit.answer_checks import is_same, is_within
-from leaguekit.kit.checks import Area, Check, CheckFunction, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import IncomingRequest, Json, encode, text_of
+from leaguekit.kit.checks import Area, Check, CheckFunction, Evidence, NotRun
+from leaguekit.kit.exchanges import IncomingRequest, Json, encode
 from leaguekit.kit.field_checks import Field, add_field_check
 from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.messages import BY_TYPE, Message, message_type
@@ -68,11 +68,6 @@ def is_a(kind: type[Message]) -> Callable[[IncomingRequest], bool]:
     return lambda request: kind_of(request) is kind
 
 
-def evidence(request: IncomingRequest, expected: str, came: str = "") -> Evidence:
-    """Return a request as evidence. ``came`` names the part of it that matters."""
-    return Evidence(came=f"{came} in {text_of(request.body)}" if came else text_of(request.body), expected=expected)
-
-
 def values(message: Any, path: str) -> list[Any]:
     """Return the values at a path: one, or one for each member of a list. MISSING stands for an absent value."""
     found = [message]
@@ -100,8 +95,8 @@ def have_value(path: str, wanted: Any, *requests: IncomingRequest) -> Evidence:
     for request in requests:
         found = value(request.message, path)
         if not is_same(found, wanted):
-            raise Failed(evidence(request, f"{path}: {wanted}", f"{path}: {found}"))
-    return evidence(requests[-1], f"{path}: {wanted}")
+            raise request.failed(f"{path}: {wanted}", f"{path}: {found}")
+    return requests[-1].evidence(f"{path}: {wanted}")
 
 
 def add_request_checks(
@@ -144,8 +139,8 @@ def _request_check(name: str, kind: type[Message]) -> CheckFunction[Any]:
                 if not is_right
             ]
             if wrong:
-                raise Failed(evidence(request, expected, f"{', '.join(wrong)} missing or wrong"))
-        return evidence(harness.messages[name][0].request, expected)
+                raise request.failed(expected, f"{', '.join(wrong)} missing or wrong")
+        return harness.messages[name][0].request.evidence(expected)
 
     return check
 
@@ -154,7 +149,7 @@ def _field_check(name: str, kind: type[Message], field: Field) -> CheckFunction[
     async def check(harness: Harness) -> Evidence:
         for request, wanted in harness.messages[name]:
             _check_field(request, kind, field, {"message_type": message_type(kind)} | wanted)
-        return evidence(harness.messages[name][0].request, f"{field.path} as it is")
+        return harness.messages[name][0].request.evidence(f"{field.path} as it is")
 
     return check
 
@@ -163,14 +158,14 @@ def _check_field(request: IncomingRequest, kind: type[Message], field: Field, wa
     found = values(request.message, field.path)
     came = "; ".join("nothing" if one is MISSING else encode(one).decode() for one in found)
     if MISSING in found:
-        raise Failed(evidence(request, f"{field.path}, which is missing"))
+        raise request.failed(f"{field.path}, which is missing")
     if field.path in wanted:
         if not all(_has_value(one, wanted[field.path]) for one in found):
             expected = encode(wanted[field.path]).decode()
-            raise Failed(evidence(request, f"{field.path}: {expected}", f"{field.path}: {came}"))
+            raise request.failed(f"{field.path}: {expected}", f"{field.path}: {came}")
         return
     if wrong := _expected_in(request.message, kind, field.path):
-        raise Failed(evidence(request, f"{field.path}: {'; '.join(wrong)}", f"{field.path}: {came}"))
+        raise request.failed(f"{field.path}: {'; '.join(wrong)}", f"{field.path}: {came}")
 
 
 def _has_value(found: Any, wanted: Any) -> bool:

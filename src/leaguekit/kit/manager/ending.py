@@ -6,10 +6,10 @@ import asyncio
 from collections import Counter
 
 from leaguekit.kit.answer_checks import is_refusal, is_result
-from leaguekit.kit.checks import Area, Evidence, Failed, fail_if
+from leaguekit.kit.checks import Area, Evidence, Failed
 from leaguekit.kit.exchanges import IncomingRequest
 from leaguekit.kit.field_checks import Field, envelope, named
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, is_a, value
+from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, is_a, value
 from leaguekit.kit.manager.harness import ROUND_SECONDS, ManagerHarness
 from leaguekit.kit.manager.kit_agents import MANAGER_SENDER
 from leaguekit.kit.manager.reports import completed, first_fixture, others_accepted, report_accepted
@@ -59,7 +59,7 @@ async def last_round(harness: ManagerHarness) -> Evidence:
     """After the last round there is no next one: next_round_id is null."""
     await check_sent_to_all(harness, m.RoundCompleted, harness.players, len(harness.rounds))
     last = harness.players[0].received(m.RoundCompleted)[-1]
-    return fail_if(last.message.get("next_round_id", ...) is not None, evidence(last, "next_round_id: null"))
+    return last.fail_if(last.message.get("next_round_id", ...) is not None, "next_round_id: null")
 
 
 @END.required("000-L0453", "001-L0748", name="players", needs=[rounds])
@@ -141,9 +141,9 @@ async def champion(harness: ManagerHarness) -> Evidence:
     best = max(row.points for row in harness.table.rows.values())
     winner = value(_end(harness).message, "champion.player_id")
     row = harness.table.rows.get(str(winner))
-    return fail_if(
+    return _end(harness).fail_if(
         row is None or row.points != best or value(_end(harness).message, "champion.points") != best,
-        evidence(_end(harness), f"a champion with {best} points"),
+        f"a champion with {best} points",
     )
 
 
@@ -154,9 +154,8 @@ async def last(harness: ManagerHarness) -> Evidence:
     broadcasts = (m.RoundAnnouncement, m.LeagueStandingsUpdate, m.RoundCompleted, m.LeagueCompleted)
     for player in harness.players:
         broadcasts_received = [one for one in player.inbox.requests if any(is_a(kind)(one) for kind in broadcasts)]
-        found = fail_if(
-            not is_a(m.LeagueCompleted)(broadcasts_received[-1]),
-            evidence(broadcasts_received[-1], "nothing after LEAGUE_COMPLETED"),
+        found = broadcasts_received[-1].fail_if(
+            not is_a(m.LeagueCompleted)(broadcasts_received[-1]), "nothing after LEAGUE_COMPLETED"
         )
     return found
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from leaguekit.kit.answer_checks import add_answer_checks, has_data, is_refusal, is_result
-from leaguekit.kit.checks import Area, Check, Evidence, Failed, fail_if
+from leaguekit.kit.checks import Area, Check, Evidence, Failed
 from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json
 from leaguekit.kit.field_checks import Field, envelope, named, recommended
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, is_a, value
+from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, is_a, value
 from leaguekit.kit.manager.harness import BROADCAST_SECONDS, ROUND_SECONDS, SECONDS, Fixture, ManagerHarness, rows_of
 from leaguekit.kit.manager.kit_agents import MANAGER_SENDER, KitAgent
 from leaguekit.kit.manager.rounds import (
@@ -205,7 +205,7 @@ async def standings_sent(harness: ManagerHarness) -> Evidence:
     harness.messages["standings"] = [
         ReceivedMessage(player.received(m.LeagueStandingsUpdate)[-1], wanted) for player in harness.players
     ]
-    return evidence(harness.messages["standings"][0].request, expected)
+    return harness.messages["standings"][0].request.evidence(expected)
 
 
 def _has_all_results(harness: ManagerHarness, player: KitAgent) -> Callable[[IncomingRequest], bool]:
@@ -322,7 +322,7 @@ async def completed_count(harness: ManagerHarness) -> Evidence:
     found = [value(request.message, name) for name in ("matches_completed", "matches_played")]
     count = len(harness.rounds[1])
     is_wrong = count not in found or not {*found} <= {None, count}
-    return fail_if(is_wrong, evidence(request, f"matches_completed or matches_played: {count}"))
+    return request.fail_if(is_wrong, f"matches_completed or matches_played: {count}")
 
 
 @COMPLETED.recommended("001-L1468", "001-L0653", needs=[completed, standings_sent, standings_rows, *_row_fields])

@@ -7,7 +7,7 @@ from collections import Counter
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
 from leaguekit.kit.exchanges import IncomingRequest
 from leaguekit.kit.field_checks import Field, envelope, named, recommended
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, value
+from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, value
 from leaguekit.kit.manager.harness import ManagerHarness
 from leaguekit.kit.manager.kit_agents import GAME, MANAGER_SENDER, KitAgent
 from leaguekit.kit.manager.registration import (
@@ -39,7 +39,7 @@ async def check_sent_to_all(
     expected = f"{message_type(kind)} to {ids_of(agents)}"
     if missed := await harness.agents_without(kind, agents, count):
         raise Failed(Evidence(came=f"nothing came to {ids_of(missed)}", expected=expected))
-    return evidence(agents[0].received(kind)[count - 1], expected)
+    return agents[0].received(kind)[count - 1].evidence(expected)
 
 
 @START.required("000-L0297", needs=[other_players, other_referees])
@@ -68,7 +68,7 @@ async def announced(harness: ManagerHarness) -> Evidence:
             },
         )
     ]
-    return evidence(harness.messages["announcement"][0].request, "ROUND_ANNOUNCEMENT")
+    return harness.messages["announcement"][0].request.evidence("ROUND_ANNOUNCEMENT")
 
 
 _fields = add_request_checks(
@@ -114,9 +114,11 @@ def _announcement(harness: ManagerHarness) -> IncomingRequest:
 async def numbers(harness: ManagerHarness) -> Evidence:
     """The number in a match's id is that of its round, and no two ids are alike."""
     ids = [one.match_id for one in harness.rounds[1]]
-    if not all(one.startswith("R1M") for one in ids) or len(set(ids)) != len(ids):
-        raise Failed(evidence(_announcement(harness), "R1M1, R1M2 and so on", ", ".join(ids)))
-    return evidence(_announcement(harness), "R1M1, R1M2 and so on")
+    return _announcement(harness).fail_if(
+        not all(one.startswith("R1M") for one in ids) or len(set(ids)) != len(ids),
+        "R1M1, R1M2 and so on",
+        ", ".join(ids),
+    )
 
 
 @ROUND.required("000-L0397", "000-L0398", needs=[announced, *_ids])
@@ -124,18 +126,18 @@ async def pairs(harness: ManagerHarness) -> Evidence:
     """Each match is between two players of the league, and nobody plays twice in a round."""
     playing = [one for match in harness.rounds[1] for one in (match.a, match.b)]
     expected = f"each of {ids_of(harness.players)} once at most"
-    if max(Counter(playing).values()) > 1 or not set(playing) <= set(harness.table.rows):
-        raise Failed(evidence(_announcement(harness), expected, ", ".join(playing)))
-    return evidence(_announcement(harness), expected)
+    return _announcement(harness).fail_if(
+        max(Counter(playing).values()) > 1 or not set(playing) <= set(harness.table.rows), expected, ", ".join(playing)
+    )
 
 
 @ROUND.required("000-L0396", "003-L0158b", needs=[announced, *_ids])
 async def whole(harness: ManagerHarness) -> Evidence:
     """The announcement has all matches of the round: nobody rests who could play."""
     expected = f"{len(harness.players) // 2} matches"
-    if len(harness.rounds[1]) != len(harness.players) // 2:
-        raise Failed(evidence(_announcement(harness), expected, f"{len(harness.rounds[1])} matches"))
-    return evidence(_announcement(harness), expected)
+    return _announcement(harness).fail_if(
+        len(harness.rounds[1]) != len(harness.players) // 2, expected, f"{len(harness.rounds[1])} matches"
+    )
 
 
 @ROUND.required("000-L0381", "003-L0158c", needs=[announced, _endpoint])
@@ -143,7 +145,7 @@ async def endpoints(harness: ManagerHarness) -> Evidence:
     """referee_endpoint is that of a referee of the league."""
     known = {one.url for one in harness.referees}
     named = {one.referee_endpoint for one in harness.rounds[1]}
-    return fail_if(not named <= known, evidence(_announcement(harness), f"one of {', '.join(sorted(known))}"))
+    return _announcement(harness).fail_if(not named <= known, f"one of {', '.join(sorted(known))}")
 
 
 @ROUND.recommended("decision 22", name="copy", needs=[announced, to_referees, pairs])
@@ -155,8 +157,8 @@ async def referees_copy(harness: ManagerHarness) -> Evidence:
         for side in ("A", "B"):
             player = harness.agents.get(str(value(one, f"player_{side}_id")))
             if player is not None and value(one, f"player_{side}_endpoint") != player.url:
-                raise Failed(evidence(request, f"player_{side}_endpoint: {player.url}"))
-    return evidence(request, "the endpoints of both players")
+                raise request.failed(f"player_{side}_endpoint: {player.url}")
+    return request.evidence("the endpoints of both players")
 
 
 # Late registrations
@@ -214,7 +216,7 @@ async def matches_assigned(harness: ManagerHarness) -> Evidence:
         for fixture in harness.rounds[1]
         if (given := harness.assignment_of(fixture)) is not None
     ]
-    return evidence(harness.messages["assignment"][0].request, "MATCH_ASSIGNMENT")
+    return harness.messages["assignment"][0].request.evidence("MATCH_ASSIGNMENT")
 
 
 add_request_checks(
@@ -248,7 +250,7 @@ async def tokens_kept(harness: ManagerHarness) -> Evidence:
         others = [one.token for one in harness.agents.values() if one is not agent and one.token]
         for request in agent.inbox.requests:
             if any(token in request.body.decode(errors="replace") for token in others):
-                raise Failed(evidence(request, "nobody else's token"))
+                raise request.failed("nobody else's token")
     return Evidence(came="none", expected="nobody else's token")
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from leaguekit.kit.checks import Evidence, Failed, fail_if
+from leaguekit.kit.checks import Evidence
 from leaguekit.kit.exchanges import IncomingRequest
-from leaguekit.kit.incoming import evidence
 from leaguekit.kit.manager.harness import ManagerHarness, rows_of
 
 
@@ -14,7 +13,7 @@ def check_rows(request: IncomingRequest, path: str, harness: ManagerHarness) -> 
     """Check that a table has one row for each player."""
     found = [row.get("player_id") for row in rows_of(request.message, path)]
     expected = f"one row for each of {', '.join(harness.table.rows)}"
-    return fail_if(sorted(map(str, found)) != sorted(harness.table.rows), evidence(request, expected))
+    return request.fail_if(sorted(map(str, found)) != sorted(harness.table.rows), expected)
 
 
 def check_counts(request: IncomingRequest, path: str, harness: ManagerHarness, counts: tuple[str, ...]) -> Evidence:
@@ -23,8 +22,8 @@ def check_counts(request: IncomingRequest, path: str, harness: ManagerHarness, c
         own = harness.table.rows.get(str(row.get("player_id")))
         wanted = {} if own is None else {name: getattr(own, name) for name in counts}
         if wanted != {name: row.get(name) for name in wanted}:
-            raise Failed(evidence(request, f"{row.get('player_id')}: {wanted}"))
-    return evidence(request, "three points a win, one a draw")
+            raise request.failed(f"{row.get('player_id')}: {wanted}")
+    return request.evidence("three points a win, one a draw")
 
 
 def check_order(request: IncomingRequest, path: str) -> Evidence:
@@ -34,7 +33,7 @@ def check_order(request: IncomingRequest, path: str) -> Evidence:
     expected = "rows by falling points and rising ranks, 1 first"
     # Some managers give players with equal points the same rank. That is still sorted.
     is_rising = ranks[:1] == [1] and all(one <= other for one, other in pairwise(ranks))
-    return fail_if(points != sorted(points, reverse=True) or not is_rising, evidence(request, expected))
+    return request.fail_if(points != sorted(points, reverse=True) or not is_rising, expected)
 
 
 def check_ties(request: IncomingRequest, path: str, harness: ManagerHarness) -> Evidence:
@@ -47,7 +46,6 @@ def check_ties(request: IncomingRequest, path: str, harness: ManagerHarness) -> 
     expected = ", ".join(f"{placing.shown_rank} {one}" for one, placing in placings.items())
     shared = {one: placing.shared_rank for one, placing in placings.items()}
     found = [shared.get(str(row.get("player_id"))) for row in rows]
-    return fail_if(
-        [row.get("rank") for row in rows] != [*range(1, len(rows) + 1)] or found != [*shared.values()],
-        evidence(request, expected),
+    return request.fail_if(
+        [row.get("rank") for row in rows] != [*range(1, len(rows) + 1)] or found != [*shared.values()], expected
     )

@@ -207,9 +207,11 @@ def _add_token_checks(
         exchange = harness.answers[area.name]
         token = exchange.result.get("auth_token")
         expected = "auth_token: the one from the registration, or the one derived from it for this match"
-        if token is not None and token not in harness.tokens_of(harness.first_match.match_id):
-            raise exchange.failed(expected, f"auth_token: {token}")
-        return exchange.evidence(expected)
+        return exchange.fail_if(
+            token is not None and token not in harness.tokens_of(harness.first_match.match_id),
+            expected,
+            f"auth_token: {token}",
+        )
 
     @area.recommended(requirement, "000-L1377b", name="shows_token", sentence=f"{what} shows a token.", needs=needs)
     async def there(harness: PlayerHarness) -> Evidence:
@@ -324,6 +326,4 @@ def makes_legal_choice(exchange: Exchange, match: RefereedMatch) -> Evidence:
     expected = f"a legal choice for {match.match_id}"
     if fault is not None:
         raise exchange.failed(expected, fault)
-    if exchange.result.get("match_id") != match.match_id:
-        raise exchange.failed(expected, "another match_id, or none,")
-    return exchange.evidence(expected)
+    return exchange.fail_if(exchange.result.get("match_id") != match.match_id, expected, "another match_id, or none,")

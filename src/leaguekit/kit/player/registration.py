@@ -8,7 +8,7 @@ from leaguekit.kit.agent_harness import PING_SECONDS
 from leaguekit.kit.answer_checks import came_in_time, violations_in
 from leaguekit.kit.checks import Area, Evidence, Failed, fail_if
 from leaguekit.kit.exchanges import text_of
-from leaguekit.kit.incoming import MISSING, evidence, values
+from leaguekit.kit.incoming import MISSING, values
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
@@ -31,7 +31,7 @@ async def comes(harness: PlayerHarness) -> Evidence:
     request = await harness.wait_for_registration()
     if request is None:
         raise harness.inbox.missing(expected)
-    return evidence(request, expected)
+    return request.evidence(expected)
 
 
 @REGISTER.required("001-L0035", "001-L0037", "001-L0038", "002-L0057", name="request", needs=[comes])
@@ -46,9 +46,7 @@ async def is_rpc_request(harness: PlayerHarness) -> Evidence:
         wrong.append("params (the message is not directly in it)")
     if isinstance(value.get("id"), bool) or not isinstance(value.get("id", 0), int | float | str):
         wrong.append("id")
-    if wrong:
-        raise Failed(evidence(request, expected, f"{', '.join(wrong)} missing or wrong"))
-    return evidence(request, expected)
+    return request.fail_if(bool(wrong), expected, f"{', '.join(wrong)} missing or wrong")
 
 
 @REGISTER.required("001-L0241", "002-L0064", needs=[comes])
@@ -56,9 +54,9 @@ async def method(harness: PlayerHarness) -> Evidence:
     """The registration's method is register_player, or the message type."""
     names = BY_REQUEST[m.LeagueRegisterRequest].names
     expected = f"the method {' or '.join(names)}"
-    if harness.registration.method not in names:
-        raise Failed(evidence(harness.registration, expected, f"the method {harness.registration.method!r}"))
-    return evidence(harness.registration, expected)
+    return harness.registration.fail_if(
+        harness.registration.method not in names, expected, f"the method {harness.registration.method!r}"
+    )
 
 
 def _fields_are_valid(harness: PlayerHarness, *paths: str) -> Evidence:
@@ -66,11 +64,11 @@ def _fields_are_valid(harness: PlayerHarness, *paths: str) -> Evidence:
     message = harness.registration_message(request)
     found = [one for path in paths for one in violations_in(message, m.LeagueRegisterRequest, path)]
     if "message_type" in paths and message.get("message_type") != "LEAGUE_REGISTER_REQUEST":
-        raise Failed(evidence(request, "message_type: LEAGUE_REGISTER_REQUEST", str(message.get("message_type"))))
+        raise request.failed("message_type: LEAGUE_REGISTER_REQUEST", str(message.get("message_type")))
     if found:
         expected = "; ".join(f"{one.path}: {one.expected}" for one in found)
-        raise Failed(evidence(request, expected, "; ".join(f"{one.path}: {one.came}" for one in found)))
-    return evidence(request, f"{', '.join(paths)} as the schema says")
+        raise request.failed(expected, "; ".join(f"{one.path}: {one.came}" for one in found))
+    return request.evidence(f"{', '.join(paths)} as the schema says")
 
 
 @REGISTER.required("000-L0058", "000-L0062", "000-L0063", "000-L0066", needs=[comes])
@@ -104,7 +102,7 @@ async def clock(harness: PlayerHarness) -> Evidence:
             times.parse_timestamp(harness.registration_message(request)["timestamp"]) - request.received_at
         ).total_seconds()
     )
-    found = evidence(request, "the time at which it was sent", f"a time {seconds:.0f} s from ours")
+    found = request.evidence("the time at which it was sent", f"a time {seconds:.0f} s from ours")
     return fail_if(seconds > CLOCK_SECONDS, found)
 
 
@@ -135,14 +133,14 @@ async def version(harness: PlayerHarness) -> Evidence:
     request = harness.registration
     stated = _version(harness)
     if stated is not MISSING and not (isinstance(stated, str) and is_supported_version(stated)):
-        raise Failed(evidence(request, "protocol_version: 2.0.0 or a later 2.x", f"protocol_version {stated!r}"))
-    return evidence(request, "protocol_version: 2.0.0 or a later 2.x, or none")
+        raise request.failed("protocol_version: 2.0.0 or a later 2.x", f"protocol_version {stated!r}")
+    return request.evidence("protocol_version: 2.0.0 or a later 2.x, or none")
 
 
 @REGISTER.recommended("003-L0279", needs=[version])
 async def declares(harness: PlayerHarness) -> Evidence:
     """The player declares its protocol_version."""
-    found = evidence(harness.registration, "protocol_version in player_meta")
+    found = harness.registration.evidence("protocol_version in player_meta")
     return fail_if(_version(harness) is MISSING, found)
 
 
@@ -153,7 +151,7 @@ def _version(harness: PlayerHarness) -> Any:
 @REGISTER.required("000-L1566", sentence=f"The registration has at most {MAX_BYTES:,} bytes.", needs=[comes])
 async def size(harness: PlayerHarness) -> Evidence:
     came = len(harness.registration.body)
-    found = evidence(harness.registration, f"at most {MAX_BYTES:,} bytes", f"{came:,} bytes")
+    found = harness.registration.evidence(f"at most {MAX_BYTES:,} bytes", f"{came:,} bytes")
     return fail_if(came > MAX_BYTES, found)
 
 
@@ -164,8 +162,8 @@ async def waits(harness: PlayerHarness) -> Evidence:
     expected = "one registration, and patience: a manager has 10 s to answer"
     if len(came) > 1:
         after = came[1].loop_time - came[0].loop_time
-        raise Failed(evidence(came[1], expected, f"another registration after {after:.1f} s"))
-    return evidence(came[0], expected)
+        raise came[1].failed(expected, f"another registration after {after:.1f} s")
+    return came[0].evidence(expected)
 
 
 @REACH.required("000-L0258", "000-L0245", needs=[endpoint])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from leaguekit.games.base import SIDES, Side, other
-from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
+from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import IncomingRequest
 from leaguekit.kit.field_checks import Field, envelope, named, recommended
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, have_value, is_a, value
+from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, have_value, is_a, value
 from leaguekit.kit.referee.harness import FORGED_AUTH, REAL_LIMITS, AssignedMatch, RefereeHarness
 from leaguekit.kit.referee.kit_players import KitPlayer, answers_with, chooses, in_turn, joins, plan
 from leaguekit.kit.referee.results import CAN_PLAY
@@ -70,7 +70,7 @@ async def error_sent(harness: RefereeHarness) -> Evidence:
         "retryable": True,
     }
     harness.messages["error"] = [ReceivedMessage(errors[0], wanted)]
-    return evidence(errors[0], "GAME_ERROR with E004")
+    return errors[0].evidence("GAME_ERROR with E004")
 
 
 add_request_checks(
@@ -109,9 +109,8 @@ async def again(harness: RefereeHarness) -> Evidence:
     own = match.players["A"].player_id
     chosen = value(match.result, "details.choices")
     expected = f'a match that was played, and {own}: "even" among its choices'
-    return fail_if(
-        not isinstance(chosen, dict) or chosen.get(own) != "even" or is_technical(match),
-        evidence(match.report, expected),
+    return match.report.fail_if(
+        not isinstance(chosen, dict) or chosen.get(own) != "even" or is_technical(match), expected
     )
 
 
@@ -120,7 +119,7 @@ async def alone(harness: RefereeHarness) -> Evidence:
     """Only the player that chose wrongly is told of it."""
     others = harness.matches["wrong choice"].received("B", m.GameError)
     if others:
-        raise Failed(evidence(others[0], "no GAME_ERROR to the other player"))
+        raise others[0].failed("no GAME_ERROR to the other player")
     return Evidence(came="no GAME_ERROR to the other player", expected="none")
 
 
@@ -134,8 +133,8 @@ async def every(harness: RefereeHarness) -> Evidence:
         if not errors:
             raise Failed(Evidence(sent, "no GAME_ERROR", "GAME_ERROR with E004"))
         if errors[0].message.get("error_code") != "E004":
-            raise Failed(evidence(errors[0], "error_code: E004")._replace(sent=sent))
-    return evidence(errors[0], "GAME_ERROR with E004")
+            raise Failed(errors[0].evidence("error_code: E004")._replace(sent=sent))
+    return errors[0].evidence("GAME_ERROR with E004")
 
 
 @WRONG.recommended("000-L1316", "000-L1440", needs=[error_sent])
@@ -172,7 +171,7 @@ def error_was_sent(match: AssignedMatch, code: str) -> Evidence:
     if not (errors := _errors_with_code(match, "A", code)):
         others = ", ".join(str(one.message.get("error_code")) for one in match.received("A", m.GameError))
         raise Failed(Evidence(came=others or "no GAME_ERROR", expected=f"GAME_ERROR with {code}"))
-    return evidence(errors[0], f"GAME_ERROR with {code}")
+    return errors[0].evidence(f"GAME_ERROR with {code}")
 
 
 # Technical losses
@@ -190,9 +189,8 @@ def lost_by(match: AssignedMatch, loser: Side) -> Evidence:
     expected = f"a technical loss of {match.players[loser].player_id}: {winner} wins 3–0"
     match.check_reported(expected)
     score = {player.player_id: 3 if player.player_id == winner else 0 for player in match.players.values()}
-    return fail_if(
-        match.result.get("winner") != winner or match.result.get("score") != score or not is_technical(match),
-        evidence(match.report, expected),
+    return match.report.fail_if(
+        match.result.get("winner") != winner or match.result.get("score") != score or not is_technical(match), expected
     )
 
 
@@ -226,7 +224,7 @@ async def loss_number(harness: RefereeHarness) -> Evidence:
     """No number is shown after a technical loss: number and parity are null."""
     for over in harness.matches["declined"].game_overs().values():
         numbers = [value(over.message, f"game_result.{name}") for name in ("drawn_number", "number_parity")]
-        found = fail_if(numbers != [None, None], evidence(over, "drawn_number and number_parity: null"))
+        found = over.fail_if(numbers != [None, None], "drawn_number and number_parity: null")
     return found
 
 
@@ -259,7 +257,7 @@ async def lost_at_once(harness: RefereeHarness) -> Evidence:
     waited = match.report.loop_time - calls[0].loop_time
     if len(calls) > 1 + MAX_REPEATS or waited >= limits.choice_seconds:
         raise Failed(Evidence(came=f"{len(calls)} calls, and the report after {waited:.1f} s", expected=expected))
-    return evidence(match.report, expected)
+    return match.report.evidence(expected)
 
 
 @LOSS.recommended("decision 33", name="both", needs=CAN_PLAY)
@@ -268,9 +266,8 @@ async def both_lost(harness: RefereeHarness) -> Evidence:
     match = await harness.play("nobody", plan(join=joins(accept=False)), plan(join=joins(accept=False)))
     expected = "no winner, and a score of 0–0"
     match.check_reported(expected)
-    return fail_if(
-        match.result.get("winner") is not None or [*dict(match.result.get("score") or {}).values()] != [0, 0],
-        evidence(match.report, expected),
+    return match.report.fail_if(
+        match.result.get("winner") is not None or [*dict(match.result.get("score") or {}).values()] != [0, 0], expected
     )
 
 
@@ -290,11 +287,11 @@ async def nonsense(harness: RefereeHarness) -> Evidence:
     match = await harness.play("nonsense", a, plan("odd"), slow=True)
     if not match.reports:
         raise Failed(Evidence(sent="no JSON", came="no report", expected=f"a report of {match.match_id}"))
-    return evidence(match.report, "a report")
+    return match.report.evidence("a report")
 
 
 @RUBBISH.recommended("000-L1334", "decision 31", name="again", needs=[nonsense])
 async def nonsense_again(harness: RefereeHarness) -> Evidence:
     """A player whose first answers were nonsense may answer again while there is time."""
     match = harness.matches["nonsense"]
-    return fail_if(is_technical(match), evidence(match.report, "a match that was played"))
+    return match.report.fail_if(is_technical(match), "a match that was played")

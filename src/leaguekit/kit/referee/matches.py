@@ -9,7 +9,7 @@ from leaguekit.kit.answer_checks import add_answer_checks, came_in_time
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
 from leaguekit.kit.exchanges import Json
 from leaguekit.kit.field_checks import ANYTHING, Field, envelope, named, recommended
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, has
+from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, has
 from leaguekit.kit.referee.harness import GAME, REAL_LIMITS, RECORD, REFEREE_ID, AssignedMatch, RefereeHarness
 from leaguekit.kit.referee.kit_players import chooses, joins, plan
 from leaguekit.kit.referee.registration import ping
@@ -48,7 +48,7 @@ def keep_first_messages(harness: RefereeHarness, name: str, kind: type[m.Message
         names = ", ".join(match.players[side].player_id for side in found) or "nobody"
         raise Failed(Evidence(came=f"it came to {names}", expected=expected))
     harness.messages[name] = [ReceivedMessage(found[side], wanted | more[side]) for side in SIDES]
-    return evidence(found["A"], expected)
+    return found["A"].evidence(expected)
 
 
 # Round and assignment
@@ -77,7 +77,7 @@ async def begins(harness: RefereeHarness) -> Evidence:
     if not invited:
         sent = harness.answers.get(f"assignment of {match.match_id}") or harness.answers["announcement"]
         raise sent.failed(expected, "no invitation")
-    return evidence(invited[0], expected)
+    return invited[0].evidence(expected)
 
 
 @ROUND.required("000-L1578", "decision 24", needs=[ping, begins])
@@ -220,7 +220,7 @@ async def called_after_both(harness: RefereeHarness) -> Evidence:
     match = harness.matches[FIRST]
     joined = max(match.players[side].answer_times.get(m.GameInvitation, float("inf")) for side in SIDES)
     first = min((match.received(side, m.ChooseParityCall)[0] for side in SIDES), key=lambda one: one.loop_time)
-    return fail_if(first.loop_time < joined, evidence(first, "no call before both had joined"))
+    return first.fail_if(first.loop_time < joined, "no call before both had joined")
 
 
 @CALL.recommended("000-L0803", needs=[both_called, called_after_both])
@@ -245,5 +245,5 @@ async def deadline_fits(harness: RefereeHarness) -> Evidence:
             raise NotRun("there is no deadline that can be read") from None
         away = deadline - request.received_at - timedelta(seconds=limits.choice_seconds)
         if abs(away.total_seconds()) > ROUNDING_SECONDS:
-            raise Failed(evidence(request, f"a deadline {limits.choice_seconds:g} s away"))
-    return evidence(request, f"a deadline {limits.choice_seconds:g} s away")
+            raise request.failed(f"a deadline {limits.choice_seconds:g} s away")
+    return request.evidence(f"a deadline {limits.choice_seconds:g} s away")

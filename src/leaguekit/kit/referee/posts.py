@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from leaguekit.kit.answer_checks import is_refusal
-from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
+from leaguekit.kit.checks import Area, Evidence, NotRun
 from leaguekit.kit.exchanges import Exchange, Json
-from leaguekit.kit.incoming import evidence, is_a, value
+from leaguekit.kit.incoming import is_a, value
 from leaguekit.kit.referee.faults import is_technical, require_tokens
 from leaguekit.kit.referee.harness import FORGED_AUTH, RefereeHarness
 from leaguekit.kit.referee.kit_players import joins, no_answer, plan
@@ -68,7 +68,7 @@ async def choice(harness: RefereeHarness) -> Evidence:
     match = harness.matches["posts"]
     chosen = value(match.result, f"details.choices.{match.players['A'].player_id}")
     if chosen != "even" or is_technical(match):
-        raise Failed(evidence(match.report, "the choice that was posted, even"))
+        raise match.report.failed("the choice that was posted, even")
     return harness.answers["choice"].evidence("a result with status: ACKNOWLEDGED")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from leaguekit.kit.agent_harness import PING_SECONDS
 from leaguekit.kit.answer_checks import came_in_time
-from leaguekit.kit.checks import Area, Evidence, fail_if
+from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.field_checks import Field, envelope, recommended
-from leaguekit.kit.incoming import ReceivedMessage, StartsWith, add_request_checks, evidence
+from leaguekit.kit.incoming import ReceivedMessage, StartsWith, add_request_checks
 from leaguekit.kit.referee.harness import GAME, RefereeHarness
 from leaguekit.kit.rpc_checks import add_rpc_checks
 from leaguekit.protocol import messages as m
@@ -25,7 +25,7 @@ async def comes(harness: RefereeHarness) -> Evidence:
     if request is None:
         raise harness.inbox.missing(expected)
     harness.messages["registration"] = [ReceivedMessage(request, {"sender": StartsWith("referee:")})]
-    return evidence(request, expected)
+    return request.evidence(expected)
 
 
 _fields = add_request_checks(
@@ -65,7 +65,7 @@ async def even_odd(harness: RefereeHarness) -> Evidence:
     games = harness.meta_value(harness.registration, "game_types")
     expected = f"{GAME} in referee_meta.game_types"
     # Another check finds a value that is not a list.
-    return fail_if(isinstance(games, list) and GAME not in games, evidence(harness.registration, expected))
+    return harness.registration.fail_if(isinstance(games, list) and GAME not in games, expected)
 
 
 @REACH.required("000-L0126", "000-L0146", "decision 20", needs=[_endpoint])

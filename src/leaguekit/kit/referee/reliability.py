@@ -12,7 +12,7 @@ from leaguekit.kit.answer_checks import add_answer_checks, came_in_time, has_gon
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Refusal
 from leaguekit.kit.field_checks import Field, recommended
-from leaguekit.kit.incoming import evidence, is_a, value
+from leaguekit.kit.incoming import is_a, value
 from leaguekit.kit.referee.harness import FORGED_AUTH, SLACK_SECONDS, AssignedMatch, RefereeHarness
 from leaguekit.kit.referee.kit_players import joins, plan
 from leaguekit.kit.referee.matches import accepted, accepts_assignment, referee_id_field
@@ -72,9 +72,9 @@ async def _is_reported_again(harness: RefereeHarness, match: AssignedMatch) -> E
     expected = "the same report once more"
     if len(match.reports) < 2:
         raise Failed(Evidence(came=f"{len(match.reports)} report in {REPEAT_SECONDS:g} s", expected=expected))
-    if match.reports[1].message.get("result") != match.report.message.get("result"):
-        raise Failed(evidence(match.reports[1], expected, "another result"))
-    return evidence(match.reports[1], expected)
+    return match.reports[1].fail_if(
+        match.reports[1].message.get("result") != match.report.message.get("result"), expected, "another result"
+    )
 
 
 @REPEAT.recommended("001-L1946", "001-L1327", needs=CAN_PLAY, full=True)
@@ -100,7 +100,7 @@ async def duplicate(harness: RefereeHarness) -> Evidence:
     await harness.inbox.wait_for(lambda _one: len(match.reports) > 1, QUIET_SECONDS)
     if len(match.reports) != 1:
         raise Failed(Evidence(came=f"{len(match.reports)} reports", expected="one"))
-    return evidence(match.report, "no further report")
+    return match.report.evidence("no further report")
 
 
 @REPEAT.recommended("003-L0130c", "decision 19", needs=CAN_PLAY)
@@ -115,7 +115,7 @@ async def stranger(harness: RefereeHarness) -> Evidence:
     invited = await match.players["A"].inbox.wait_for(is_a(m.GameInvitation), QUIET_SECONDS)
     if invited is not None:
         await harness.wait_for_end(match)
-        raise Failed(evidence(invited, "a refusal, and no invitation"))
+        raise invited.failed("a refusal, and no invitation")
     return is_refusal(exchange)
 
 
@@ -137,11 +137,11 @@ async def two(harness: RefereeHarness) -> Evidence:
         for side in SIDES:
             mixed = [got for got in match.players[side].inbox.requests if _names_another(got.message, match)]
             if mixed:
-                raise Failed(evidence(mixed[0], f"the match_id {match.match_id}"))
+                raise mixed[0].failed(f"the match_id {match.match_id}")
     invited = max(match.received("B", m.GameInvitation)[0].loop_time for match in (one, other))
     if invited >= min(match.report.loop_time for match in (one, other)):
         raise Failed(Evidence(came="one match after the other", expected=expected))
-    return evidence(other.report, expected)
+    return other.report.evidence(expected)
 
 
 def _names_another(message: dict[str, Any], match: AssignedMatch) -> bool:

@@ -7,10 +7,10 @@ from typing import Any
 from leaguekit.games import game
 from leaguekit.games.base import SIDES, Side, settled
 from leaguekit.games.even_odd import HIGHEST, number_parity
-from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
+from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Json
 from leaguekit.kit.field_checks import Field, envelope, named, recommended
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, have_value, value
+from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, have_value, value
 from leaguekit.kit.referee.harness import AFTER_SECONDS, GAME, AssignedMatch, RefereeHarness
 from leaguekit.kit.referee.kit_players import plan
 from leaguekit.kit.referee.matches import FIRST, begins, both_called, both_invited, keep_first_messages, match_values
@@ -80,9 +80,9 @@ def winner_of(match: AssignedMatch, number: int) -> str | None:
 async def drawn_number(harness: RefereeHarness) -> Evidence:
     """GAME_OVER gives the number drawn, from 1 to 10."""
     for request, _ in harness.messages["over"]:
-        found = fail_if(
+        found = request.fail_if(
             _number(request.message, "game_result.drawn_number") is None,
-            evidence(request, "game_result.drawn_number: a whole number from 1 to 10"),
+            "game_result.drawn_number: a whole number from 1 to 10",
         )
     return found
 
@@ -107,7 +107,7 @@ async def over_after_both(harness: RefereeHarness) -> Evidence:
     match = harness.matches[FIRST]
     chosen = max(match.players[side].answer_times.get(m.ChooseParityCall, float("inf")) for side in SIDES)
     first = min(match.game_overs().values(), key=lambda one: one.loop_time)
-    return fail_if(first.loop_time < chosen, evidence(first, "no GAME_OVER before both had chosen"))
+    return first.fail_if(first.loop_time < chosen, "no GAME_OVER before both had chosen")
 
 
 @OVER.required("000-L0737", name="same", needs=[over_sent])
@@ -116,8 +116,8 @@ async def same_end(harness: RefereeHarness) -> Evidence:
     one, two = (request.message.get("game_result") for request, _ in harness.messages["over"])
     found = harness.messages["over"][1].request
     if one != two:
-        raise Failed(evidence(found, f"the same game_result as the other player's: {one}"))
-    return evidence(found, "the same game_result to both")
+        raise found.failed(f"the same game_result as the other player's: {one}")
+    return found.evidence("the same game_result to both")
 
 
 @OVER.recommended("000-L0737", name="once", needs=[over_sent])
@@ -140,8 +140,8 @@ async def opens_commitment(harness: RefereeHarness) -> Evidence:
         nonce = value(over.message, "game_result.draw_nonce")
         if not isinstance(nonce, str) or not opens(promised, nonce, number):
             expected = f"a draw_nonce for which SHA-256 of <nonce>:{number} is {promised}"
-            raise Failed(evidence(over, expected, f"draw_nonce: {nonce}"))
-    return evidence(over, "the nonce that opens the commitment")
+            raise over.failed(expected, f"draw_nonce: {nonce}")
+    return over.evidence("the nonce that opens the commitment")
 
 
 @OVER.recommended("decision 22", name="seed", needs=[over_sent])
@@ -161,8 +161,8 @@ async def one_conversation(harness: RefereeHarness) -> Evidence:
         messages = [harness.messages[name][number].request for name in ("invitation", "call", "over")]
         ids = [one.message.get("conversation_id") for one in messages]
         if any(one != ids[0] for one in ids if isinstance(one, str)) and isinstance(ids[0], str):
-            raise Failed(evidence(messages[-1], f"conversation_id: {ids[0]}", " and ".join(map(str, ids))))
-    return evidence(messages[-1], f"conversation_id: {ids[0]}")
+            raise messages[-1].failed(f"conversation_id: {ids[0]}", " and ".join(map(str, ids)))
+    return messages[-1].evidence(f"conversation_id: {ids[0]}")
 
 
 @OVER.recommended("003-L0130c", "decision 19", name="token", needs=[both_invited])
@@ -174,8 +174,8 @@ async def token_kept(harness: RefereeHarness) -> Evidence:
         raise NotRun("the referee has no token of ours")
     for request in sent:
         if harness.token in request.body.decode(errors="replace"):
-            raise Failed(evidence(request, "the shown_token of the assignment, and not the referee's own"))
-    return evidence(sent[0], "the shown_token of the assignment")
+            raise request.failed("the shown_token of the assignment, and not the referee's own")
+    return sent[0].evidence("the shown_token of the assignment")
 
 
 # The report
@@ -202,7 +202,7 @@ async def reported(harness: RefereeHarness) -> Evidence:
         }
     )
     harness.messages["report"] = [ReceivedMessage(match.report, wanted)]
-    return evidence(match.report, expected)
+    return match.report.evidence(expected)
 
 
 add_request_checks(
@@ -256,9 +256,9 @@ async def report_after_over(harness: RefereeHarness) -> Evidence:
     match = harness.matches[FIRST]
     last = max(over.loop_time for over in match.game_overs().values())
     late = last - match.report.loop_time
-    if late > JITTER_SECONDS:
-        raise Failed(evidence(match.report, "GAME_OVER to both, then the report", f"a report {late:.2f} s too early"))
-    return evidence(match.report, "GAME_OVER to both, then the report")
+    return match.report.fail_if(
+        late > JITTER_SECONDS, "GAME_OVER to both, then the report", f"a report {late:.2f} s too early"
+    )
 
 
 @REPORT.required("001-L1471", "001-L1441", name="once", needs=[reported])
@@ -267,8 +267,8 @@ async def reported_once(harness: RefereeHarness) -> Evidence:
     match = harness.matches[FIRST]
     await harness.inbox.wait_for(lambda _one: len(match.reports) > 1, AFTER_SECONDS)
     if len(match.reports) > 1:
-        raise Failed(evidence(match.reports[1], "one report", f"{len(match.reports)} reports"))
-    return evidence(match.report, "one report")
+        raise match.reports[1].failed("one report", f"{len(match.reports)} reports")
+    return match.report.evidence("one report")
 
 
 # Checks that must pass before other matches can be played: the referee plays one match and reports it.

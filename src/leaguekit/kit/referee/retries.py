@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from leaguekit.kit.checks import Area, Check, Evidence, Failed, NotRun, fail_if
 from leaguekit.kit.exchanges import IncomingRequest
-from leaguekit.kit.incoming import evidence
 from leaguekit.kit.referee.faults import error_was_sent, is_technical, lost_by
 from leaguekit.kit.referee.harness import REAL_LIMITS, SHORT_LIMITS, RefereeHarness
 from leaguekit.kit.referee.kit_players import Plan, chooses, joins, no_answer, plan
@@ -48,7 +47,7 @@ def _add_retry_checks(
         asked = harness.matches[match_name].received("A", kind)
         if len(asked) != 1 + SHORT_LIMITS.max_retries:
             raise Failed(Evidence(came=f"{len(asked)} in all", expected="one and 3 retries"))
-        return evidence(asked[-1], "one and 3 retries")
+        return asked[-1].evidence("one and 3 retries")
 
     @RETRY.recommended(
         "000-L1582",
@@ -84,7 +83,7 @@ def _add_retry_checks(
     async def other_player(harness: RefereeHarness) -> Evidence:
         asked = harness.matches[match_name].received("B", kind)
         if len(asked) > 1:
-            raise Failed(evidence(asked[1], "one only", f"{len(asked)} of them"))
+            raise asked[1].failed("one only", f"{len(asked)} of them")
         return Evidence(came=f"{len(asked)}", expected="one only")
 
     return loss
@@ -118,7 +117,7 @@ async def slow_player(harness: RefereeHarness) -> Evidence:
     match = await harness.play("slow player", slow, plan("odd"), limits=REAL_LIMITS, slow=True)
     expected = "a match that was played"
     match.check_reported(expected)
-    return fail_if(is_technical(match), evidence(match.report, expected))
+    return match.report.fail_if(is_technical(match), expected)
 
 
 def _add_limit_check(name: str, kind: type[Message], silent: Plan, seconds: float, *requirements: str) -> None:
