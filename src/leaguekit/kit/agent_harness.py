@@ -21,7 +21,7 @@ from leaguekit.kit.exchanges import (
     RecordingClient,
     conversation_in,
 )
-from leaguekit.kit.incoming import value
+from leaguekit.kit.field_checks import value
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import MANAGER, AgentRole

@@ -26,7 +26,8 @@ from leaguekit.kit.checks import Evidence, Failed, NotRun
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import check_text
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.messages import Message
+from leaguekit.protocol.messages import BY_TYPE, Message
+from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, RpcRequest
 from leaguekit.transport.base import Caller, CallerLate, CallFailed, HttpAnswer, Peer
 
@@ -217,8 +218,14 @@ class IncomingRequest(Observed):
         return params if isinstance(params, dict) else {}
 
     @property
-    def type(self) -> str:
+    def message_type(self) -> str:
         return str(self.message.get("message_type", ""))
+
+    @property
+    def kind(self) -> type[Message] | None:
+        """The type of the message, by its message_type or else by its method."""
+        method = BY_NAME.get(self.method)
+        return BY_TYPE.get(self.message_type) or (None if method is None else method.request)
 
     def evidence(self, expected: str, came: str = "") -> Evidence:
         body = text_of(self.body)
@@ -227,6 +234,11 @@ class IncomingRequest(Observed):
     def __str__(self) -> str:
         """The method or the target, for progress and evidence."""
         return self.other_target or self.method or text_of(self.body) or "an empty body"
+
+
+def is_a(kind: type[Message]) -> Callable[[IncomingRequest], bool]:
+    """Return a predicate: whether a request has a message of that type."""
+    return lambda request: request.kind is kind
 
 
 class Refusal(Exception):
@@ -283,6 +295,10 @@ class Inbox:
         if len(self.requests) < MAX_REQUESTS:
             self.requests.append(request)
         self._has_new.set()
+
+    def received(self, kind: type[Message]) -> list[IncomingRequest]:
+        """Return the requests of a kind that have arrived."""
+        return [one for one in self.requests if one.kind is kind]
 
     async def wait_for(self, wanted: Callable[[IncomingRequest], bool], seconds: float) -> IncomingRequest | None:
         """Return the first request that is wanted, or None if none arrives in time."""

@@ -7,9 +7,8 @@ from collections import Counter
 
 from leaguekit.kit.answer_checks import is_refusal, is_result
 from leaguekit.kit.checks import Area, Evidence, Failed
-from leaguekit.kit.exchanges import IncomingRequest
-from leaguekit.kit.field_checks import Field, envelope, named
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, is_a, value
+from leaguekit.kit.exchanges import IncomingRequest, is_a
+from leaguekit.kit.field_checks import Field, ReceivedMessage, add_request_checks, envelope, named, value
 from leaguekit.kit.manager.harness import ROUND_SECONDS, ManagerHarness
 from leaguekit.kit.manager.kit_agents import MANAGER_SENDER
 from leaguekit.kit.manager.reports import completed, first_fixture, others_accepted, report_accepted

@@ -23,9 +23,10 @@ from leaguekit.kit.exchanges import (
     Json,
     Network,
     RecordingClient,
+    is_a,
     with_changes,
 )
-from leaguekit.kit.incoming import MessagesByName, is_a, value
+from leaguekit.kit.field_checks import MessagesByName, value
 from leaguekit.kit.manager.kit_agents import GAME, KitAgent
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Table

@@ -7,7 +7,7 @@ from typing import Any
 from leaguekit.agents.world import World
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.kit.exchanges import Inbox, IncomingRequest, Json, Refusal, conversation_in, with_changes
-from leaguekit.kit.incoming import StartsWith, kind_of
+from leaguekit.kit.field_checks import StartsWith
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import PROTOCOL_VERSION, Role, sender_of
 from leaguekit.protocol.messages import Message, message_type
@@ -41,7 +41,7 @@ class KitAgent:
 
     def received(self, kind: type[Message]) -> list[IncomingRequest]:
         """Return the requests of a kind that it has received."""
-        return [one for one in self.inbox.requests if kind_of(one) is kind]
+        return [one for one in self.inbox.requests if one.kind is kind]
 
     def envelope(self, conversation: str) -> dict[str, Any]:
         """Return the envelope of its messages, with its token if it has one."""
@@ -67,7 +67,7 @@ class KitAgent:
         }
 
     async def _respond(self, request: IncomingRequest) -> Any:
-        kind = kind_of(request)
+        kind = request.kind
         if kind is None or self.role not in BY_REQUEST[kind].receivers:
             if request.method == PING:
                 return {"status": "ok"}

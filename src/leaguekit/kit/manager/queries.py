@@ -7,7 +7,7 @@ from typing import Any
 from leaguekit.kit.answer_checks import is_result
 from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.exchanges import Exchange, Json
-from leaguekit.kit.incoming import has, value
+from leaguekit.kit.field_checks import has, value
 from leaguekit.kit.manager.harness import Fixture, ManagerHarness, rows_of
 from leaguekit.kit.manager.kit_agents import KitAgent
 from leaguekit.kit.manager.registration import referee_accepted

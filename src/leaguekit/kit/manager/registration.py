@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from leaguekit.kit.answer_checks import add_answer_checks, came_in_time, has_data, is_refusal, is_result
+from leaguekit.kit.answer_checks import came_in_time, has_data, is_refusal, is_result
 from leaguekit.kit.checks import Area, Check, Evidence, NotCheckable
 from leaguekit.kit.exchanges import Exchange
-from leaguekit.kit.field_checks import Field, recommended
+from leaguekit.kit.field_checks import Field, add_answer_checks, recommended
 from leaguekit.kit.manager.harness import ManagerHarness
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import Role
@@ -75,7 +75,7 @@ def _registration(
                 "conversation_id",
                 f"{name} repeats the conversation_id of the request.",
                 instead=("000-L0066", "decision 4"),
-                value_in=lambda harness: json.loads(harness.answers[role].sent)["params"]["conversation_id"],
+                value=lambda harness: json.loads(harness.answers[role].sent)["params"]["conversation_id"],
             ),
         ),
     ]

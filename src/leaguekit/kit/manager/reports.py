@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from leaguekit.kit.answer_checks import add_answer_checks, has_data, is_refusal, is_result
+from leaguekit.kit.answer_checks import has_data, is_refusal, is_result
 from leaguekit.kit.checks import Area, Check, Evidence, Failed
-from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json
-from leaguekit.kit.field_checks import Field, envelope, named, recommended
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, is_a, value
+from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, is_a
+from leaguekit.kit.field_checks import (
+    Field,
+    ReceivedMessage,
+    add_answer_checks,
+    add_request_checks,
+    envelope,
+    named,
+    recommended,
+    value,
+)
 from leaguekit.kit.manager.harness import BROADCAST_SECONDS, ROUND_SECONDS, SECONDS, Fixture, ManagerHarness, rows_of
 from leaguekit.kit.manager.kit_agents import MANAGER_SENDER, KitAgent
 from leaguekit.kit.manager.rounds import (
@@ -145,7 +153,7 @@ add_answer_checks(
             Field(
                 "match_id",
                 "MATCH_RESULT_ACK names the match.",
-                value_in=lambda harness: first_fixture(harness).match_id,
+                value=lambda harness: first_fixture(harness).match_id,
             ),
             Field("round_id", "MATCH_RESULT_ACK names the round.", value=1),
         ),

@@ -6,8 +6,7 @@ from collections import Counter
 
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
 from leaguekit.kit.exchanges import IncomingRequest
-from leaguekit.kit.field_checks import Field, envelope, named, recommended
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, value
+from leaguekit.kit.field_checks import Field, ReceivedMessage, add_request_checks, envelope, named, recommended, value
 from leaguekit.kit.manager.harness import ManagerHarness
 from leaguekit.kit.manager.kit_agents import GAME, MANAGER_SENDER, KitAgent
 from leaguekit.kit.manager.registration import (

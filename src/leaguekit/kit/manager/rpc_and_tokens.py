@@ -9,7 +9,7 @@ import msgspec
 from leaguekit.kit.answer_checks import is_refusal
 from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.exchanges import Json, encode_request, with_changes
-from leaguekit.kit.incoming import value
+from leaguekit.kit.field_checks import value
 from leaguekit.kit.manager.harness import ManagerHarness
 from leaguekit.kit.manager.registration import other_players, player_accepted
 from leaguekit.kit.rpc_checks import SECONDS, add_rpc_checks, has_error_code

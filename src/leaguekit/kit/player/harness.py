@@ -69,7 +69,7 @@ class PlayerHarness(AgentHarness):
         names = _REGISTER.names
         return (
             request.method in names
-            or request.type == _REGISTRATION
+            or request.message_type == _REGISTRATION
             or "player_meta" in self.registration_message(request)
         )
 
@@ -134,7 +134,7 @@ class PlayerHarness(AgentHarness):
 
     def own_messages(self) -> list[IncomingRequest]:
         """Return the messages that the player has sent, without its registration."""
-        return [one for one in self.inbox.requests if one.type and not self.is_registration(one)]
+        return [one for one in self.inbox.requests if one.message_type and not self.is_registration(one)]
 
     # Messages to the player
 

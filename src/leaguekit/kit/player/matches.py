@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from leaguekit.kit.answer_checks import add_answer_checks, came_in_time, field_is, is_result, is_valid
+from leaguekit.kit.answer_checks import came_in_time, is_result
 from leaguekit.kit.checks import Area, Check, Evidence, NotRun
 from leaguekit.kit.exchanges import Exchange
-from leaguekit.kit.field_checks import Field
+from leaguekit.kit.field_checks import Field, add_answer_checks, field_is, is_valid
 from leaguekit.kit.player.harness import PLAYER_ID, PlayerHarness
 from leaguekit.kit.player.match import RefereedMatch
 from leaguekit.kit.player.registration import ping
@@ -152,26 +152,26 @@ def _common_fields(what: str, sender: str) -> list[Field]:
             "match_id",
             f"{what} repeats the match_id.",
             also=("000-L1439",),
-            value_in=lambda harness: harness.first_match.match_id,
+            value=lambda harness: harness.first_match.match_id,
         ),
         Field(
             "player_id",
             f"{what} names the player by the id that it was given.",
             also=("000-L0312",),
-            value_in=given_id,
+            value=given_id,
         ),
         Field(
             "sender",
             f"{what}, where it has a sender, is from player: and the id that it was given.",
             instead=(sender, "003-L0127"),
-            value_in=lambda harness: sender_of("player", given_id(harness)),
+            value=lambda harness: sender_of("player", given_id(harness)),
             may_be_absent=True,
         ),
         Field(
             "conversation_id",
             f"{what} repeats the conversation_id.",
             instead=("000-L0066", "000-L1374"),
-            value_in=lambda harness: harness.first_match.invitation().conversation_id,
+            value=lambda harness: harness.first_match.invitation().conversation_id,
             is_required=False,
         ),
     ]

@@ -6,9 +6,17 @@ from typing import Any
 
 from leaguekit.games.base import SIDES, Side, other
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import IncomingRequest
-from leaguekit.kit.field_checks import Field, envelope, named, recommended
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, have_value, is_a, value
+from leaguekit.kit.exchanges import IncomingRequest, is_a
+from leaguekit.kit.field_checks import (
+    Field,
+    ReceivedMessage,
+    add_request_checks,
+    envelope,
+    have_value,
+    named,
+    recommended,
+    value,
+)
 from leaguekit.kit.referee.harness import FORGED_AUTH, REAL_LIMITS, AssignedMatch, RefereeHarness
 from leaguekit.kit.referee.kit_players import KitPlayer, answers_with, chooses, in_turn, joins, plan
 from leaguekit.kit.referee.results import CAN_PLAY

@@ -15,8 +15,8 @@ from leaguekit.agents.world import World
 from leaguekit.games.base import DEFAULT_GAME, SIDES, Side
 from leaguekit.kit.agent_harness import AgentHarness
 from leaguekit.kit.checks import DEFAULTS, CheckSettings, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, Network, Refusal
-from leaguekit.kit.incoming import MessagesByName, StartsWith, is_a, kind_of
+from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, Network, Refusal, is_a
+from leaguekit.kit.field_checks import MessagesByName, StartsWith
 from leaguekit.kit.referee.kit_players import KitPlayer, Plan
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -123,10 +123,10 @@ class RefereeHarness(AgentHarness):
     # Requests of the referee
 
     def is_registration(self, request: IncomingRequest) -> bool:
-        return kind_of(request) is m.RefereeRegisterRequest
+        return request.kind is m.RefereeRegisterRequest
 
     async def respond(self, request: IncomingRequest) -> Any:
-        kind = kind_of(request)
+        kind = request.kind
         if self.is_registration(request):
             return await self.register(request)
         if kind is m.MatchResultReport:

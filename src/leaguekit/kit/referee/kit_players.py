@@ -8,7 +8,6 @@ from typing import Any
 
 from leaguekit.agents.world import World
 from leaguekit.kit.exchanges import Inbox, IncomingRequest, Json, Refusal
-from leaguekit.kit.incoming import kind_of
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.ids import sender_of
@@ -36,10 +35,10 @@ class KitPlayer:
 
     def received(self, kind: type[Message]) -> list[IncomingRequest]:
         """Return the requests of a kind that it has received."""
-        return [one for one in self.inbox.requests if kind_of(one) is kind]
+        return [one for one in self.inbox.requests if one.kind is kind]
 
     async def _respond(self, request: IncomingRequest) -> Any:
-        kind = kind_of(request)
+        kind = request.kind
         if kind is None or "player" not in BY_REQUEST[kind].receivers:
             if request.method == PING:
                 return {"status": "ok"}
@@ -69,7 +68,7 @@ class KitPlayer:
 
 async def _default_reply(player: KitPlayer, request: IncomingRequest) -> Json:
     """Accept every invitation, choose even, and acknowledge all other messages."""
-    kind = kind_of(request)
+    kind = request.kind
     if kind is m.GameInvitation:
         return player.join()
     if kind is m.ChooseParityCall:
@@ -103,7 +102,7 @@ def in_turn(*replies: Reply) -> Reply:
     """Return a reply that uses the first reply for the first request, and so on. Further requests get the last."""
 
     async def reply(player: KitPlayer, request: IncomingRequest) -> Any:
-        kind = kind_of(request)
+        kind = request.kind
         number = 0 if kind is None else len(player.received(kind))
         return await replies[min(number, len(replies)) - 1](player, request)
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 from datetime import timedelta
 
 from leaguekit.games.base import SIDES, Side, other
-from leaguekit.kit.answer_checks import add_answer_checks, came_in_time
+from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
 from leaguekit.kit.exchanges import Json
-from leaguekit.kit.field_checks import ANYTHING, Field, envelope, named, recommended
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, has
+from leaguekit.kit.field_checks import (
+    ANYTHING,
+    Field,
+    ReceivedMessage,
+    add_answer_checks,
+    add_request_checks,
+    envelope,
+    has,
+    named,
+    recommended,
+)
 from leaguekit.kit.referee.harness import GAME, REAL_LIMITS, RECORD, REFEREE_ID, AssignedMatch, RefereeHarness
 from leaguekit.kit.referee.kit_players import chooses, joins, plan
 from leaguekit.kit.referee.registration import ping
@@ -60,7 +69,7 @@ def referee_id_field(answer: type[m.Message]) -> Field:
         "referee_id",
         f"{m.message_type(answer)} carries the referee's id.",
         instead=("decision 22",),
-        value_in=lambda harness: REFEREE_ID if harness.expects_registration else ANYTHING,
+        value=lambda harness: REFEREE_ID if harness.expects_registration else ANYTHING,
     )
 
 
@@ -99,7 +108,7 @@ add_answer_checks(
         Field(
             "round_id",
             "ROUND_ANNOUNCEMENT_ACK repeats the round_id.",
-            value_in=lambda harness: harness.matches[FIRST].assignment.round_id,
+            value=lambda harness: harness.matches[FIRST].assignment.round_id,
         ),
         referee_id_field(m.RoundAnnouncementAck),
     ),

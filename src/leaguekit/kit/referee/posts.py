@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from leaguekit.kit.answer_checks import is_refusal
 from leaguekit.kit.checks import Area, Evidence, NotRun
-from leaguekit.kit.exchanges import Exchange, Json
-from leaguekit.kit.incoming import is_a, value
+from leaguekit.kit.exchanges import Exchange, Json, is_a
+from leaguekit.kit.field_checks import value
 from leaguekit.kit.referee.faults import is_technical, require_tokens
 from leaguekit.kit.referee.harness import FORGED_AUTH, RefereeHarness
 from leaguekit.kit.referee.kit_players import joins, no_answer, plan

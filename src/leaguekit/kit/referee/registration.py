@@ -5,8 +5,7 @@ from __future__ import annotations
 from leaguekit.kit.agent_harness import PING_SECONDS
 from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence
-from leaguekit.kit.field_checks import Field, envelope, recommended
-from leaguekit.kit.incoming import ReceivedMessage, StartsWith, add_request_checks
+from leaguekit.kit.field_checks import Field, ReceivedMessage, StartsWith, add_request_checks, envelope, recommended
 from leaguekit.kit.referee.harness import GAME, RefereeHarness
 from leaguekit.kit.rpc_checks import add_rpc_checks
 from leaguekit.protocol import messages as m

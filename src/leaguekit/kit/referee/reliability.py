@@ -8,11 +8,10 @@ from typing import Any
 from msgspec import structs
 
 from leaguekit.games.base import SIDES
-from leaguekit.kit.answer_checks import add_answer_checks, came_in_time, has_gone, is_refusal
+from leaguekit.kit.answer_checks import came_in_time, has_gone, is_refusal
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Refusal
-from leaguekit.kit.field_checks import Field, recommended
-from leaguekit.kit.incoming import is_a, value
+from leaguekit.kit.exchanges import Refusal, is_a
+from leaguekit.kit.field_checks import Field, add_answer_checks, recommended, value
 from leaguekit.kit.referee.harness import FORGED_AUTH, SLACK_SECONDS, AssignedMatch, RefereeHarness
 from leaguekit.kit.referee.kit_players import joins, plan
 from leaguekit.kit.referee.matches import accepted, accepts_assignment, referee_id_field

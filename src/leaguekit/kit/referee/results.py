@@ -9,8 +9,16 @@ from leaguekit.games.base import SIDES, Side, settled
 from leaguekit.games.even_odd import HIGHEST, number_parity
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Json
-from leaguekit.kit.field_checks import Field, envelope, named, recommended
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, have_value, value
+from leaguekit.kit.field_checks import (
+    Field,
+    ReceivedMessage,
+    add_request_checks,
+    envelope,
+    have_value,
+    named,
+    recommended,
+    value,
+)
 from leaguekit.kit.referee.harness import AFTER_SECONDS, GAME, AssignedMatch, RefereeHarness
 from leaguekit.kit.referee.kit_players import plan
 from leaguekit.kit.referee.matches import FIRST, begins, both_called, both_invited, keep_first_messages, match_values
