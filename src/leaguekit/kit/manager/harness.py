@@ -18,15 +18,14 @@ from leaguekit.games.even_odd import PARITIES, number_parity
 from leaguekit.kit.checks import DEFAULTS, CheckSettings, NotRun
 from leaguekit.kit.exchanges import (
     Exchange,
-    ExchangesByName,
     IncomingRequest,
     Json,
     Network,
-    RecordingClient,
     is_a,
     with_changes,
 )
-from leaguekit.kit.field_checks import MessagesByName, value
+from leaguekit.kit.field_checks import value
+from leaguekit.kit.harness import SECONDS, Harness
 from leaguekit.kit.manager.kit_agents import GAME, KitAgent
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Table
@@ -34,9 +33,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.ids import Role, match_conversation
 from leaguekit.protocol.messages import Message
-from leaguekit.protocol.methods import BY_REQUEST
 
-SECONDS = 10.0
 # How long the manager may take to assign the matches of a round, and to announce the next round. The documents ask for
 # a minute between the announcement of a round and its first match.
 ROUND_SECONDS = 90.0
@@ -72,7 +69,7 @@ OUTCOMES: tuple[tuple[str | None, bool], ...] = (
 )
 
 
-class ManagerHarness:
+class ManagerHarness(Harness):
     """The state of the checks of one manager, and the actions that they share."""
 
     def __init__(
@@ -84,15 +81,9 @@ class ManagerHarness:
         admin_token: str | None = None,
         settings: CheckSettings = DEFAULTS,
     ) -> None:
-        self.world = world
-        self.settings = settings
+        super().__init__(world, network, settings)
         self.referee_url = url
-        self.url = without_codes(url)
         self.admin_token = admin_token
-        self.answers = ExchangesByName()
-        self.messages = MessagesByName()
-        self.client = RecordingClient(network.caller)
-        self.league_id = ""
         self.agents: dict[str, KitAgent] = {}
         self.rounds: dict[int, list[Fixture]] = {}
         self.results: dict[str, m.MatchResult] = {}
@@ -102,16 +93,23 @@ class ManagerHarness:
         # How many standings each player had received before the last results of the first round.
         self.updates_before: dict[str, int] = {}
         self._assigned_rounds: set[int] = set()
-        self._network = network
         self._outcomes = itertools.cycle(OUTCOMES)
         self._suffix = world.entropy(2).hex()
+
+    @property
+    def url(self) -> str:
+        return without_codes(self.referee_url)
+
+    @property
+    def name(self) -> str:
+        return self.url
 
     # The kit's agents
 
     async def new_agent(self, role: Role, name: str) -> KitAgent:
         """Return a new agent that listens and is not registered. Its name is different in every run."""
         agent = KitAgent(self.world, role, f"{name} {self._suffix}")
-        agent.url = await self._network.open(agent.inbox)
+        agent.url = await self.network.open(agent.inbox)
         return agent
 
     async def send_registration(self, agent: KitAgent, message: Json) -> Exchange:
@@ -168,13 +166,6 @@ class ManagerHarness:
             query_type=query_type,
             query_params=m.QueryParams(**params),
         )
-
-    async def send(self, name: str, message: m.Request | Json) -> Exchange:
-        """Send the manager a message, and keep the exchange under ``name``."""
-        kind = m.BY_TYPE[message["message_type"]] if isinstance(message, dict) else type(message)
-        method = BY_REQUEST[kind]
-        self.answers[name] = await self.client.call(self.url, method.name, message, method.seconds)
-        return self.answers[name]
 
     def report(self, fixture: Fixture, by: KitAgent | None = None, /, **changes: Any) -> Json:
         """Return the report of a match by its referee, or by another agent.

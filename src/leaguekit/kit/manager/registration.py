@@ -13,7 +13,6 @@ from leaguekit.kit.manager.harness import ManagerHarness
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import Role
 from leaguekit.protocol.messages import message_type
-from leaguekit.protocol.methods import PING
 
 PING_SECONDS = 10.0
 NO_LISTENER = "http://127.0.0.1:9/mcp"
@@ -28,7 +27,7 @@ REFUSED: Area[ManagerHarness] = Area("refused", "Who is not taken")
 @REACH.required("001-L0008", "001-L1851")
 async def ping(harness: ManagerHarness) -> Evidence:
     """The manager answers at its URL."""
-    return came_in_time(await harness.client.call(harness.url, PING, {}, PING_SECONDS))
+    return came_in_time(await harness.ping(PING_SECONDS))
 
 
 def _registration(

@@ -18,7 +18,8 @@ from leaguekit.kit.field_checks import (
     recommended,
     value,
 )
-from leaguekit.kit.manager.harness import BROADCAST_SECONDS, ROUND_SECONDS, SECONDS, Fixture, ManagerHarness, rows_of
+from leaguekit.kit.harness import SECONDS
+from leaguekit.kit.manager.harness import BROADCAST_SECONDS, ROUND_SECONDS, Fixture, ManagerHarness, rows_of
 from leaguekit.kit.manager.kit_agents import MANAGER_SENDER, KitAgent
 from leaguekit.kit.manager.rounds import (
     announced,

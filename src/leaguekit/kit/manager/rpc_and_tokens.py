@@ -12,7 +12,7 @@ from leaguekit.kit.exchanges import Json, encode_request, with_changes
 from leaguekit.kit.field_checks import value
 from leaguekit.kit.manager.harness import ManagerHarness
 from leaguekit.kit.manager.registration import other_players, player_accepted
-from leaguekit.kit.rpc_checks import SECONDS, add_rpc_checks, has_error_code
+from leaguekit.kit.rpc_checks import add_rpc_checks, has_error_code
 from leaguekit.protocol.rpc import MAX_BYTES
 
 RPC: Area[ManagerHarness] = Area("rpc", "JSON-RPC 2.0")
@@ -27,7 +27,7 @@ add_rpc_checks(RPC, "The manager", player_accepted, is_strict=True)
 async def large(harness: ManagerHarness) -> Evidence:
     """A message of more than 10 KB is refused, by HTTP 413 or an error."""
     message = msgspec.to_builtins(harness.good_call()) | {"from_a_later_version": "x" * MAX_BYTES}
-    exchange = await harness.client.post(harness.url, encode_request("league_query", message, 1), SECONDS, 1)
+    exchange = await harness.post(encode_request("league_query", message, 1), 1)
     if exchange.answer is not None and exchange.answer.status == 413:
         return exchange.evidence("HTTP 413, or an error")
     return is_refusal(exchange)

@@ -13,9 +13,9 @@ from typing import Any
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import Game, Side
-from leaguekit.kit.agent_harness import PING_SECONDS, AgentHarness
 from leaguekit.kit.checks import DEFAULTS, CheckSettings, NotRun
 from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, Network, Refusal
+from leaguekit.kit.harness import AgentHarness
 from leaguekit.kit.player.match import LIMITS, RefereedMatch
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -100,7 +100,7 @@ class PlayerHarness(AgentHarness):
         loop = asyncio.get_running_loop()
         began = loop.time()
         with contextlib.suppress(NotRun):
-            self.answers["early"] = await self.client.call(self.url, PING, {}, PING_SECONDS)
+            self.answers["early"] = await self.ping()
         if self.settings.full:
             await asyncio.sleep(began + SLOW_ANSWER_SECONDS - loop.time())
 
@@ -138,16 +138,14 @@ class PlayerHarness(AgentHarness):
 
     # Messages to the player
 
-    async def send(self, name: str, message: m.Request | Json, *, method: str | None = None) -> Exchange:
-        """Send the player a message, and keep the exchange under ``name``. ``method`` replaces the usual method."""
-        kind = m.BY_TYPE[message["message_type"]] if isinstance(message, dict) else type(message)
-        known = BY_REQUEST[kind]
+    def good_call(self) -> m.Request:
+        return self.announcement()
+
+    async def send(self, name: str, message: m.Request | Json, *, method: str = "") -> Exchange:
         if isinstance(message, m.GameOver):
             self._open_matches.pop(message.match_id, None)
-        exchange = await self.client.call(self.url, method or known.name, message, known.seconds)
-        self.answers[name] = exchange
-        self.exchanges.append(exchange)
-        return exchange
+        self.exchanges.append(await super().send(name, message, method=method))
+        return self.exchanges[-1]
 
     async def match_in_new_round(self, *, number: int = 1, side: Side = "A", announced: bool = True) -> RefereedMatch:
         """Return a match in a new round. Earlier matches are ended first, because some players wait for that."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from statistics import median
 
-from leaguekit.kit.agent_harness import PING_SECONDS
 from leaguekit.kit.answer_checks import came_in_time, has_gone
 from leaguekit.kit.checks import Area, Evidence, NotRun, fail_if
 from leaguekit.kit.exchanges import Exchange, RecordingClient
@@ -60,7 +59,7 @@ async def at_once(harness: PlayerHarness) -> Evidence:
     needs=[ping],
 )
 async def second_caller(harness: PlayerHarness) -> Evidence:
-    await harness.client.call(harness.url, PING, {}, PING_SECONDS)
+    await harness.ping()
     client = RecordingClient(harness.network.another_caller())
     return came_in_time(await client.call(harness.url, PING, {}, SECOND_CALLER_SECONDS))
 

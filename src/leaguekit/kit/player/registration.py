@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from leaguekit.kit.agent_harness import PING_SECONDS
 from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence, Failed, fail_if
 from leaguekit.kit.exchanges import text_of
 from leaguekit.kit.field_checks import MISSING, values, violations_in
+from leaguekit.kit.harness import PING_SECONDS
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times

@@ -6,7 +6,7 @@ import msgspec
 
 from leaguekit.kit.answer_checks import came_in_time, is_refusal, is_result
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Exchange, IncomingRequest, encode_request, text_of
+from leaguekit.kit.exchanges import IncomingRequest, encode_request, text_of, with_changes
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.player.matches import (
     CAN_JOIN,
@@ -18,28 +18,21 @@ from leaguekit.kit.player.matches import (
     standings_notice,
 )
 from leaguekit.kit.player.registration import ping
-from leaguekit.kit.rpc_checks import SECONDS, STRING_ID, answers_batch, answers_notification
+from leaguekit.kit.rpc_checks import STRING_ID, answers_batch, answers_notification, refuses_unknown_method
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import violations
-from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES
 
 FORGED_AUTH = "drv-made-by-nobody"
-NOTIFY_ROUND = BY_REQUEST[m.RoundAnnouncement].name
 
 RPC: Area[PlayerHarness] = Area("rpc", "JSON-RPC 2.0")
 TOKENS: Area[PlayerHarness] = Area("tokens", "Tokens")
 
 
-async def _post(harness: PlayerHarness, body: bytes, call_id: int | str | None = None) -> Exchange:
-    return await harness.client.post(harness.url, body, SECONDS, call_id)
-
-
 @RPC.recommended("001-L0045", "decision 2", needs=[join_result, round_notice.answered])
 async def string_id(harness: PlayerHarness) -> Evidence:
     """The player repeats an id that is text."""
-    body = encode_request(NOTIFY_ROUND, harness.announcement(), STRING_ID)
-    return is_result(await _post(harness, body, STRING_ID))
+    return is_result(await harness.call(harness.good_call(), call_id=STRING_ID))
 
 
 @RPC.recommended("002-L0064", "decision 1", needs=CAN_JOIN)
@@ -53,41 +46,38 @@ async def type_as_method(harness: PlayerHarness) -> Evidence:
 @RPC.recommended("001-L0051", needs=[ping])
 async def unknown_method(harness: PlayerHarness) -> Evidence:
     """The player refuses a method that it does not have with -32601."""
-    return is_refusal(await harness.client.call(harness.url, "no_such_method", {}, SECONDS), -32601)
+    return await refuses_unknown_method(harness)
 
 
 @RPC.recommended("001-L0997", "000-L1430", needs=CAN_JOIN)
 async def invalid_params(harness: PlayerHarness) -> Evidence:
     """The player refuses an invitation without a match_id with -32602."""
-    message = msgspec.to_builtins(harness.new_match(number=3).invitation())
-    del message["match_id"]
-    return is_refusal(
-        await harness.client.call(harness.url, BY_REQUEST[m.GameInvitation].name, message, SECONDS), -32602
-    )
+    invitation = harness.new_match(number=3).invitation()
+    return is_refusal(await harness.call(with_changes(invitation, {"match_id": ...})), -32602)
 
 
 @RPC.recommended("001-L0009", needs=[ping])
 async def no_json(harness: PlayerHarness) -> Evidence:
     """The player refuses a body that is no JSON with -32700."""
-    return is_refusal(await _post(harness, b'{"jsonrpc": "2.0", "method": '), -32700)
+    return is_refusal(await harness.post(b'{"jsonrpc": "2.0", "method": '), -32700)
 
 
 @RPC.recommended("001-L0009", needs=[ping])
 async def no_request(harness: PlayerHarness) -> Evidence:
     """The player refuses JSON that is no request with -32600."""
-    return is_refusal(await _post(harness, b'"league.v2"'), -32600)
+    return is_refusal(await harness.post(b'"league.v2"'), -32600)
 
 
 @RPC.recommended("001-L0009", "decision 2", needs=[join_result, round_notice.answered])
 async def batch(harness: PlayerHarness) -> Evidence:
     """The player answers a batch with a list of answers, each with its id."""
-    return await answers_batch(harness, NOTIFY_ROUND, harness.announcement())
+    return await answers_batch(harness)
 
 
 @RPC.recommended("001-L0038", "decision 2", needs=[round_notice.answered])
 async def notification(harness: PlayerHarness) -> Evidence:
     """The player takes a notification, a request without an id, and answers it with no JSON-RPC answer."""
-    return await answers_notification(harness, NOTIFY_ROUND, harness.announcement())
+    return await answers_notification(harness)
 
 
 @RPC.recommended("001-L0008", needs=[joined])
@@ -120,7 +110,7 @@ async def megabyte(harness: PlayerHarness) -> Evidence:
     message = msgspec.to_builtins(harness.standings_update()) | {"from_a_later_version": ""}
     room = MAX_TRUSTED_BYTES - len(encode_request("update_standings", message, 1_000_000))
     message["from_a_later_version"] = "x" * room
-    exchange = await harness.client.call(harness.url, "update_standings", message, SECONDS)
+    exchange = await harness.call(message)
     if exchange.error is not None:
         raise exchange.failed("no error")
     return came_in_time(exchange)
@@ -129,8 +119,7 @@ async def megabyte(harness: PlayerHarness) -> Evidence:
 @TOKENS.recommended("001-L0471", "003-L0130c", "decision 19", name="manager", needs=[round_notice.acknowledged])
 async def stranger_as_manager(harness: PlayerHarness) -> Evidence:
     """Where tokens are derived, the player refuses a manager's message with a wrong token (E012)."""
-    message = msgspec.to_builtins(harness.announcement()) | {"auth_token": FORGED_AUTH}
-    return _refused(harness, await harness.client.call(harness.url, NOTIFY_ROUND, message, SECONDS))
+    return await _refuses_stranger(harness, harness.announcement())
 
 
 @TOKENS.recommended("001-L0998", "003-L0130c", "decision 19", name="referee", needs=CAN_JOIN)
@@ -138,12 +127,11 @@ async def stranger_as_referee(harness: PlayerHarness) -> Evidence:
     """Where tokens are derived, the player refuses a referee's invitation with a wrong token (E012)."""
     # A player that accepts it waits for the end of the match.
     match = harness.keep_open(harness.new_match(number=4))
-    message = msgspec.to_builtins(match.invitation()) | {"auth_token": FORGED_AUTH}
-    method = BY_REQUEST[m.GameInvitation].name
-    return _refused(harness, await harness.client.call(harness.url, method, message, SECONDS))
+    return await _refuses_stranger(harness, match.invitation())
 
 
-def _refused(harness: PlayerHarness, exchange: Exchange) -> Evidence:
+async def _refuses_stranger(harness: PlayerHarness, message: m.Request) -> Evidence:
+    exchange = await harness.call(with_changes(message, {"auth_token": FORGED_AUTH}))
     if not harness.expects_registration:
         raise NotRun("the player was not given a token scheme: it does not register")
     return is_refusal(exchange)
@@ -188,7 +176,7 @@ async def alive(harness: PlayerHarness) -> Evidence:
     """After everything that nobody should send, the player still accepts an invitation."""
     # The player may answer these as it likes, but it must go on working.
     for body in HOSTILE_BODIES:
-        await _post(harness, body)
+        await harness.post(body)
     match = await harness.match_in_new_round()
     return accepts_invitation(await harness.send("invitation after rubbish", match.invitation()), match)
 

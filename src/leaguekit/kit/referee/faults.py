@@ -22,7 +22,6 @@ from leaguekit.kit.referee.kit_players import KitPlayer, answers_with, chooses, 
 from leaguekit.kit.referee.results import CAN_PLAY
 from leaguekit.match.machine import MAX_REPEATS
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.methods import BY_REQUEST
 
 ERROR: Area[RefereeHarness] = Area("error", "Errors that players are told of")
 WRONG: Area[RefereeHarness] = Area("wrong", "Wrong answers")
@@ -49,8 +48,7 @@ async def _choose_wrongly(harness: RefereeHarness, name: str, choice: Any) -> As
     await player.inbox.wait_for(is_a(m.GameError), ERROR_SECONDS)
     again = await player.inbox.wait_for(lambda _one: len(player.received(m.ChooseParityCall)) > 1, SECOND_CALL_SECONDS)
     if again is None:
-        method = BY_REQUEST[m.ChooseParityResponse]
-        await harness.client.call(harness.url, method.name, player.choice("even"), method.seconds)
+        await harness.call(player.choice("even"))
     await harness.wait_for_end(match)
     return match
 

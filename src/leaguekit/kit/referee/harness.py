@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import DEFAULT_GAME, SIDES, Side
-from leaguekit.kit.agent_harness import AgentHarness
 from leaguekit.kit.checks import DEFAULTS, CheckSettings, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, Network, Refusal, is_a
-from leaguekit.kit.field_checks import MessagesByName, StartsWith
+from leaguekit.kit.exchanges import IncomingRequest, Json, Network, Refusal, is_a
+from leaguekit.kit.field_checks import StartsWith
+from leaguekit.kit.harness import AgentHarness
 from leaguekit.kit.referee.kit_players import KitPlayer, Plan
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -101,7 +101,6 @@ class RefereeHarness(AgentHarness):
         self, world: World, network: Network, *, url: str | None = None, settings: CheckSettings = DEFAULTS
     ) -> None:
         super().__init__(world, network, url, settings)
-        self.messages = MessagesByName()
         if not self.expects_registration:
             self.messages.reasons["registration"] = self.why_not_registered
         self.start_mode: StartMode | None = None
@@ -156,14 +155,8 @@ class RefereeHarness(AgentHarness):
 
     # Messages to the referee
 
-    async def send(self, name: str, message: m.Request) -> Exchange:
-        """Send the referee a message, and keep the exchange under ``name``."""
-        method = BY_REQUEST[type(message)]
-        self.answers[name] = await self.client.call(self.url, method.name, message, method.seconds)
-        return self.answers[name]
-
     def good_call(self) -> m.Request:
-        """Return a message that changes nothing."""
+        """Return the end of a round that was never played."""
         return m.RoundCompleted(
             **self.envelope("conv-round-999-complete"), round_id=999, next_round_id=None, matches_completed=1
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from leaguekit.kit.answer_checks import is_refusal
 from leaguekit.kit.checks import Area, Evidence, NotRun
-from leaguekit.kit.exchanges import Exchange, Json, is_a
+from leaguekit.kit.exchanges import Exchange, is_a
 from leaguekit.kit.field_checks import value
+from leaguekit.kit.harness import SECONDS
 from leaguekit.kit.referee.faults import is_technical, require_tokens
 from leaguekit.kit.referee.harness import FORGED_AUTH, RefereeHarness
 from leaguekit.kit.referee.kit_players import joins, no_answer, plan
@@ -13,20 +14,11 @@ from leaguekit.kit.referee.results import CAN_PLAY
 from leaguekit.kit.referee.retries import silent_call
 from leaguekit.kit.rpc_checks import has_error_code
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.methods import BY_REQUEST
 
 POST: Area[RefereeHarness] = Area("post", "What players post by themselves")
 
 # Long enough for all requests of these checks, also over a slow network.
 LONG_LIMITS = m.TimeLimits(join_seconds=10, choice_seconds=10, game_over_seconds=1, max_retries=3, retry_seconds=0.4)
-SECONDS = 10.0
-JOIN = BY_REQUEST[m.GameJoinAck].name
-CHOICE = BY_REQUEST[m.ChooseParityResponse].name
-
-
-async def _post(harness: RefereeHarness, name: str, method: str, message: Json) -> Exchange:
-    harness.answers[name] = await harness.client.call(harness.url, method, message, SECONDS)
-    return harness.answers[name]
 
 
 def _is_acknowledged(exchange: Exchange) -> Evidence:
@@ -45,19 +37,19 @@ async def join(harness: RefereeHarness) -> Evidence:
     a, b = match.players["A"], match.players["B"]
     await harness.start(match)
     await a.inbox.wait_for(is_a(m.GameInvitation), SECONDS)
-    await _post(harness, "choice too early", CHOICE, a.choice("even"))
-    await _post(harness, "join by a stranger", JOIN, a.join(auth_token=FORGED_AUTH))
+    await harness.send("choice too early", a.choice("even"))
+    await harness.send("join by a stranger", a.join(auth_token=FORGED_AUTH))
     anonymous = {name: one for name, one in a.join().items() if name != "auth_token"}
-    await _post(harness, "join without a token", JOIN, anonymous)
-    await _post(harness, "join in an unknown match", JOIN, a.join(match_id="R99M9"))
-    joined = await _post(harness, "join", JOIN, a.join())
+    await harness.send("join without a token", anonymous)
+    await harness.send("join in an unknown match", a.join(match_id="R99M9"))
+    joined = await harness.send("join", a.join())
     await a.inbox.wait_for(is_a(m.ChooseParityCall), SECONDS if joined.result else 0.0)
-    await _post(harness, "choice by a stranger", CHOICE, a.choice("odd", auth_token=FORGED_AUTH))
-    await _post(harness, "choice for the other", CHOICE, b.choice("even", auth_token=a.token))
-    await _post(harness, "wrong choice", CHOICE, a.choice("EVEN"))
-    await _post(harness, "choice", CHOICE, a.choice("even"))
+    await harness.send("choice by a stranger", a.choice("odd", auth_token=FORGED_AUTH))
+    await harness.send("choice for the other", b.choice("even", auth_token=a.token))
+    await harness.send("wrong choice", a.choice("EVEN"))
+    await harness.send("choice", a.choice("even"))
     await harness.wait_for_end(match, LONG_LIMITS.join_seconds + LONG_LIMITS.choice_seconds)
-    await _post(harness, "choice after the end", CHOICE, a.choice("even"))
+    await harness.send("choice after the end", a.choice("even"))
     return _is_acknowledged(joined)
 
 
@@ -109,7 +101,7 @@ async def late(harness: RefereeHarness) -> Evidence:
     if not match.reports:
         raise NotRun("no match was lost by a choice that did not come")
     player = match.players["A"]
-    exchange = await _post(harness, "choice too late", CHOICE, player.choice("even"))
+    exchange = await harness.send("choice too late", player.choice("even"))
     is_refusal(exchange, -1)
     data = exchange.error_data
     wanted = {"player_id": player.player_id, "timeout_seconds": match.assignment.time_limits.choice_seconds}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from leaguekit.kit.agent_harness import PING_SECONDS
 from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.field_checks import Field, ReceivedMessage, StartsWith, add_request_checks, envelope, recommended
 from leaguekit.kit.referee.harness import GAME, RefereeHarness
 from leaguekit.kit.rpc_checks import add_rpc_checks
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.methods import PING
 
 REGISTER: Area[RefereeHarness] = Area("register", "Registration")
 REACH: Area[RefereeHarness] = Area("reach", "Reaching the referee")
@@ -70,7 +68,7 @@ async def even_odd(harness: RefereeHarness) -> Evidence:
 @REACH.required("000-L0126", "000-L0146", "decision 20", needs=[_endpoint])
 async def ping(harness: RefereeHarness) -> Evidence:
     """The referee answers where it says it listens: any HTTP answer within 2 seconds."""
-    return came_in_time(await harness.client.call(harness.url, PING, {}, PING_SECONDS))
+    return came_in_time(await harness.ping())
 
 
 add_rpc_checks(RPC, "The referee", [ping], is_strict=False)

@@ -1,16 +1,18 @@
-"""The kit as the manager of a player or a referee under test.
+"""What the checks of all agents share: calls of the agent under test, and what is kept of them.
 
-The agent registers with the kit. An agent that never registers is reached at a URL that the user gives.
+Harness       the state of the checks of one agent
+AgentHarness  the kit as the manager of a player or a referee, which registers with it
 """
 
 from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import CheckSettings, NotRun
+from leaguekit.kit.checks import Check, CheckSettings, NotRun, run_checks
 from leaguekit.kit.exchanges import (
     Exchange,
     ExchangesByName,
@@ -21,32 +23,78 @@ from leaguekit.kit.exchanges import (
     RecordingClient,
     conversation_in,
 )
-from leaguekit.kit.field_checks import value
+from leaguekit.kit.field_checks import MessagesByName, value
+from leaguekit.kit.report import Report
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import MANAGER, AgentRole
 from leaguekit.protocol.messages import Message, message_type
-from leaguekit.protocol.methods import BY_NAME, PING
+from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
 
 PING_SECONDS = 2.0
+# How long the agent may take for an answer whose time no document limits.
+SECONDS = 10.0
 # Between two pings of an agent that should start or stop.
 PING_INTERVAL_SECONDS = 0.5
 
 
-class AgentHarness(ABC):
-    """The league around one agent. ``open`` starts to listen; ``inbox`` has the requests that the agent sends."""
+class Harness(ABC):
+    """The state of the checks of one agent. Exchanges and messages that several checks look at are kept by name."""
+
+    def __init__(self, world: World, network: Network, settings: CheckSettings) -> None:
+        self.world = world
+        self.network = network
+        self.settings = settings
+        self.answers = ExchangesByName()
+        self.messages = MessagesByName()
+        self.client = RecordingClient(network.caller)
+        self.league_id = ""
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """The URL at which the agent listens."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the agent, for people."""
+
+    @abstractmethod
+    def good_call(self) -> m.Request:
+        """Return a message that the agent must accept any number of times."""
+
+    async def post(self, body: bytes, call_id: int | str | None = None) -> Exchange:
+        """Post any body to the agent."""
+        return await self.client.post(self.url, body, SECONDS, call_id)
+
+    async def ping(self, seconds: float = PING_SECONDS) -> Exchange:
+        return await self.client.call(self.url, PING, {}, seconds)
+
+    async def call(self, message: m.Request | Json, *, method: str = "", call_id: int | str | None = None) -> Exchange:
+        """Call the agent with a message. ``method`` replaces the usual method."""
+        known = BY_REQUEST[m.BY_TYPE[message["message_type"]] if isinstance(message, dict) else type(message)]
+        return await self.client.call(self.url, method or known.name, message, known.seconds, call_id)
+
+    async def send(self, name: str, message: m.Request | Json, *, method: str = "") -> Exchange:
+        """Do the same, and keep the exchange under ``name``."""
+        self.answers[name] = await self.call(message, method=method)
+        return self.answers[name]
+
+
+class AgentHarness(Harness):
+    """The league around one agent. ``inbox`` has the requests that the agent sends.
+
+    An agent that never registers is reached at a URL that the user gives.
+    """
 
     role: ClassVar[AgentRole]
     # The id that the kit gives the agent.
     agent_id: ClassVar[str]
 
     def __init__(self, world: World, network: Network, url: str | None, settings: CheckSettings) -> None:
-        self.world = world
-        self.network = network
-        self.settings = settings
+        super().__init__(world, network, settings)
         self.manager_url = ""
-        self.answers = ExchangesByName()
-        self.client = RecordingClient(network.caller)
         self.inbox = Inbox(self.respond, world.now)
         self.league_id = f"league_check_{world.entropy(4).hex()}"
         self.token = tokens.new_token(self.agent_id, world.entropy(tokens.ENTROPY_BYTES))
@@ -55,6 +103,16 @@ class AgentHarness(ABC):
         self._given_url = url
         self._registration: IncomingRequest | None = None
         self._answered = asyncio.Event()
+
+    async def check(self, checks: Sequence[Check[Self]], port: int) -> Report:
+        """Run checks of the agent that registers at ``port``.
+
+        The network stays open, because the agent may still need it.
+        """
+        await self.open(port)
+        # The name of the agent is known only after its registration.
+        outcomes = await run_checks(checks, self, self.settings)
+        return Report(self.role, self.name, outcomes)
 
     async def open(self, port: int = 0) -> None:
         """Listen as the manager, and ask the person at the terminal to start the agent."""
@@ -108,7 +166,6 @@ class AgentHarness(ABC):
 
     @property
     def url(self) -> str:
-        """The URL at which the agent listens."""
         if self._given_url is not None:
             return self._given_url
         endpoint = self.meta_value(self.registration, "contact_endpoint")
@@ -116,7 +173,6 @@ class AgentHarness(ABC):
 
     @property
     def name(self) -> str:
-        """The name of the agent, for people."""
         name = None if self._registration is None else self.meta_value(self._registration, "display_name")
         return name if isinstance(name, str) and name else self._given_url or f"the {self.role}"
 
@@ -144,7 +200,7 @@ class AgentHarness(ABC):
             "token_scheme": tokens.SCHEME,
         }
 
-    async def before_first_answer(self) -> None:  # noqa: B027 - optional
+    async def before_first_answer(self) -> None:
         """Is called while the agent waits for the answer to its first registration."""
 
     # Messages of the manager
@@ -166,7 +222,7 @@ class AgentHarness(ABC):
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         while True:
-            exchange = await self.client.call(self.url, PING, {}, PING_SECONDS)
+            exchange = await self.ping()
             if (exchange.answer is not None) is until_there or loop.time() + PING_INTERVAL_SECONDS > deadline:
                 return exchange
             await asyncio.sleep(PING_INTERVAL_SECONDS)
