@@ -296,10 +296,6 @@ class Inbox:
             self.requests.append(request)
         self._has_new.set()
 
-    def received(self, kind: type[Message]) -> list[IncomingRequest]:
-        """Return the requests of a kind that have arrived."""
-        return [one for one in self.requests if one.kind is kind]
-
     async def wait_for(self, wanted: Callable[[IncomingRequest], bool], seconds: float) -> IncomingRequest | None:
         """Return the first request that is wanted, or None if none arrives in time."""
         seen = 0

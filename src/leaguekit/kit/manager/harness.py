@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from leaguekit.agents.world import World
-from leaguekit.games import game
-from leaguekit.games.even_odd import PARITIES, number_parity
+from leaguekit.games.base import SIDES, Side
 from leaguekit.kit.checks import DEFAULTS, CheckSettings, NotRun
+from leaguekit.kit.documented_game import GAME, choices_for
 from leaguekit.kit.exchanges import (
     Exchange,
     IncomingRequest,
@@ -26,7 +26,7 @@ from leaguekit.kit.exchanges import (
 )
 from leaguekit.kit.field_checks import value
 from leaguekit.kit.harness import SECONDS, Harness
-from leaguekit.kit.manager.kit_agents import GAME, KitAgent
+from leaguekit.kit.manager.kit_agents import LeagueAgent
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Table
 from leaguekit.protocol import messages as m
@@ -59,7 +59,7 @@ class Fixture(NamedTuple):
 
 # Winner of each match of the league, and whether it is a technical loss. A longer league repeats them. At the end two
 # of four players have equal points, and sorting them by id would be wrong.
-OUTCOMES: tuple[tuple[str | None, bool], ...] = (
+OUTCOMES: tuple[tuple[Side | None, bool], ...] = (
     ("A", False),
     (None, False),
     ("B", True),
@@ -84,7 +84,7 @@ class ManagerHarness(Harness):
         super().__init__(world, network, settings)
         self.referee_url = url
         self.admin_token = admin_token
-        self.agents: dict[str, KitAgent] = {}
+        self.agents: dict[str, LeagueAgent] = {}
         self.rounds: dict[int, list[Fixture]] = {}
         self.results: dict[str, m.MatchResult] = {}
         self.table = Table(Settings(league_id="check").tie_breaks)
@@ -106,13 +106,13 @@ class ManagerHarness(Harness):
 
     # The kit's agents
 
-    async def new_agent(self, role: Role, name: str) -> KitAgent:
+    async def new_agent(self, role: Role, name: str) -> LeagueAgent:
         """Return a new agent that listens and is not registered. Its name is different in every run."""
-        agent = KitAgent(self.world, role, f"{name} {self._suffix}")
+        agent = LeagueAgent(self.world, role, f"{name} {self._suffix}")
         agent.url = await self.network.open(agent.inbox)
         return agent
 
-    async def send_registration(self, agent: KitAgent, message: Json) -> Exchange:
+    async def send_registration(self, agent: LeagueAgent, message: Json) -> Exchange:
         """Send a registration of an agent. If the manager accepts it, add the agent to the league."""
         url = self.referee_url if agent.role == "referee" else self.url
         exchange = await self.client.call(url, f"register_{agent.role}", message, SECONDS)
@@ -136,18 +136,18 @@ class ManagerHarness(Harness):
         self.answers[name] = await self.send_registration(agent, agent.registration(**meta))
         return self.answers[name]
 
-    def registered(self, role: Role) -> list[KitAgent]:
+    def registered(self, role: Role) -> list[LeagueAgent]:
         return [one for one in self.agents.values() if one.role == role]
 
     @property
-    def players(self) -> list[KitAgent]:
+    def players(self) -> list[LeagueAgent]:
         """The registered players. Raises NotRun if there are none."""
         if not (found := self.registered("player")):
             raise NotRun("the manager has taken no player")
         return found
 
     @property
-    def referees(self) -> list[KitAgent]:
+    def referees(self) -> list[LeagueAgent]:
         if not (found := self.registered("referee")):
             raise NotRun("the manager has taken no referee")
         return found
@@ -157,7 +157,7 @@ class ManagerHarness(Harness):
     def good_call(self) -> m.Request:
         return self.query("GET_STANDINGS")
 
-    def query(self, query_type: str, agent: KitAgent | None = None, **params: Any) -> m.LeagueQuery:
+    def query(self, query_type: str, agent: LeagueAgent | None = None, **params: Any) -> m.LeagueQuery:
         """Return a query by an agent, or by the first player."""
         asker = agent or self.players[0]
         return m.LeagueQuery(
@@ -167,7 +167,7 @@ class ManagerHarness(Harness):
             query_params=m.QueryParams(**params),
         )
 
-    def report(self, fixture: Fixture, by: KitAgent | None = None, /, **changes: Any) -> Json:
+    def report(self, fixture: Fixture, by: LeagueAgent | None = None, /, **changes: Any) -> Json:
         """Return the report of a match by its referee, or by another agent.
 
         ``changes`` are other values of some fields; the value ``...`` removes the field.
@@ -179,7 +179,7 @@ class ManagerHarness(Harness):
             "league_id": self.league_id,
             "round_id": fixture.round_id,
             "match_id": fixture.match_id,
-            "game_type": GAME,
+            "game_type": GAME.name,
             "result": msgspec.to_builtins(self.result_of(fixture)),
         }
         return with_changes(report, changes)
@@ -211,7 +211,7 @@ class ManagerHarness(Harness):
         ]
         return self.rounds[round_id]
 
-    def assignment_of(self, fixture: Fixture) -> tuple[KitAgent, IncomingRequest] | None:
+    def assignment_of(self, fixture: Fixture) -> tuple[LeagueAgent, IncomingRequest] | None:
         """Return the referee to which a match was assigned, and the assignment."""
         for referee in self.registered("referee"):
             for request in referee.received(m.MatchAssignment):
@@ -244,7 +244,7 @@ class ManagerHarness(Harness):
             await asyncio.gather(*waiting, return_exceptions=True)
         self.uses_start_match = any(self.assignment_of(one) for one in self.rounds[round_id])
 
-    def referee_of(self, fixture: Fixture) -> KitAgent:
+    def referee_of(self, fixture: Fixture) -> LeagueAgent:
         """Return the referee of a match: the one that it was assigned to, or the one whose address was announced."""
         if (given := self.assignment_of(fixture)) is not None:
             return given[0]
@@ -260,18 +260,18 @@ class ManagerHarness(Harness):
             )
         return self.results[fixture.match_id]
 
-    def _sides(self, fixture: Fixture) -> dict[str, str]:
+    def _sides(self, fixture: Fixture) -> dict[Side, str]:
         """Return the players of a match, as in the assignment, or else as in the announcement."""
         given = self.assignment_of(fixture)
-        assigned = {} if given is None else {side: value(given[1].message, f"player_{side}.player_id") for side in "AB"}
-        announced = {"A": fixture.a, "B": fixture.b}
-        return {side: assigned[side] if assigned.get(side) in self.agents else one for side, one in announced.items()}
+        assigned = {side: value(given and given[1].message, f"player_{side}.player_id") for side in SIDES}
+        announced: dict[Side, str] = {"A": fixture.a, "B": fixture.b}
+        return {side: assigned[side] if assigned[side] in self.agents else one for side, one in announced.items()}
 
     def _drawn(self, fixture: Fixture) -> int:
         given = self.assignment_of(fixture)
         seed = None if given is None else given[1].message.get("match_seed")
         try:
-            return game(GAME).draw(bytes.fromhex(str(seed))) or DEFAULT_NUMBER
+            return GAME.draw(bytes.fromhex(str(seed))) or DEFAULT_NUMBER
         except ValueError:
             return DEFAULT_NUMBER
 
@@ -283,10 +283,12 @@ class ManagerHarness(Harness):
             self.table.count(result)
         return exchange
 
-    async def agents_without(self, kind: type[Message], agents: Iterable[KitAgent], count: int = 1) -> list[KitAgent]:
+    async def agents_without(
+        self, kind: type[Message], agents: Iterable[LeagueAgent], count: int = 1
+    ) -> list[LeagueAgent]:
         """Return the agents that do not receive ``count`` messages of a kind in time."""
 
-        async def is_missing(agent: KitAgent) -> bool:
+        async def is_missing(agent: LeagueAgent) -> bool:
             def has_enough(_request: IncomingRequest) -> bool:
                 return len(agent.received(kind)) >= count
 
@@ -309,14 +311,11 @@ def _fixture(match: Json, round_id: int) -> Fixture:
     return Fixture(match_id, round_id, a, b, endpoint)
 
 
-def _invented_result(sides: dict[str, str], winner: str | None, is_technical: bool, drawn: int) -> m.MatchResult:
-    """Return a result that fits the rules of even/odd and the number."""
-    right = number_parity(drawn)
-    wrong = PARITIES[1 - PARITIES.index(right)]
+def _invented_result(sides: dict[Side, str], winner: Side | None, is_technical: bool, drawn: int) -> m.MatchResult:
+    """Return a result that fits the rules of the game and the number."""
     score: dict[str, Any] = {player: 1 if winner is None else 3 * (side == winner) for side, player in sides.items()}
-    choices: dict[str, str | None] = {
-        player: None if is_technical else right if winner in (None, side) else wrong for side, player in sides.items()
-    }
+    made = choices_for(drawn, winner)
+    choices = {player: None if is_technical else made[side] for side, player in sides.items()}
     status: Any = "TECHNICAL_LOSS" if is_technical else "DRAW" if winner is None else "WIN"
     details = m.ResultDetails(choices=choices, drawn_number=None if is_technical else drawn, status=status)
     return m.MatchResult(winner=None if winner is None else sides[winner], score=score, details=details)

@@ -9,14 +9,14 @@ from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.exchanges import Exchange, Json
 from leaguekit.kit.field_checks import has, value
 from leaguekit.kit.manager.harness import Fixture, ManagerHarness, rows_of
-from leaguekit.kit.manager.kit_agents import KitAgent
+from leaguekit.kit.manager.kit_agents import LeagueAgent
 from leaguekit.kit.manager.registration import referee_accepted
 from leaguekit.kit.manager.reports import completed, standings_right
 
 QUERY: Area[ManagerHarness] = Area("query", "Queries")
 
 
-async def _ask(harness: ManagerHarness, query_type: str, agent: KitAgent | None = None, **params: Any) -> Exchange:
+async def _ask(harness: ManagerHarness, query_type: str, agent: LeagueAgent | None = None, **params: Any) -> Exchange:
     exchange = await harness.send(query_type, harness.query(query_type, agent, **params))
     is_result(exchange)
     for name, wanted in (("message_type", "LEAGUE_QUERY_RESPONSE"), ("query_type", query_type)):

@@ -20,7 +20,7 @@ from leaguekit.kit.field_checks import (
 )
 from leaguekit.kit.harness import SECONDS
 from leaguekit.kit.manager.harness import BROADCAST_SECONDS, ROUND_SECONDS, Fixture, ManagerHarness, rows_of
-from leaguekit.kit.manager.kit_agents import MANAGER_SENDER, KitAgent
+from leaguekit.kit.manager.kit_agents import MANAGER_SENDER, LeagueAgent
 from leaguekit.kit.manager.rounds import (
     announced,
     check_sent_to_all,
@@ -217,7 +217,7 @@ async def standings_sent(harness: ManagerHarness) -> Evidence:
     return harness.messages["standings"][0].request.evidence(expected)
 
 
-def _has_all_results(harness: ManagerHarness, player: KitAgent) -> Callable[[IncomingRequest], bool]:
+def _has_all_results(harness: ManagerHarness, player: LeagueAgent) -> Callable[[IncomingRequest], bool]:
     return lambda _one: _counts_all_results(harness, player.received(m.LeagueStandingsUpdate))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
+from leaguekit.kit.documented_game import GAME
 from leaguekit.kit.exchanges import IncomingRequest
 from leaguekit.kit.field_checks import Field, ReceivedMessage, add_request_checks, envelope, named, recommended, value
 from leaguekit.kit.manager.harness import ManagerHarness
-from leaguekit.kit.manager.kit_agents import GAME, MANAGER_SENDER, KitAgent
+from leaguekit.kit.manager.kit_agents import MANAGER_SENDER, LeagueAgent
 from leaguekit.kit.manager.registration import (
     error_code_of,
     is_refused,
@@ -27,12 +28,12 @@ ASSIGN: Area[ManagerHarness] = Area("assign", "How matches are given out")
 LATE: Area[ManagerHarness] = Area("late", "Who comes too late")
 
 
-def ids_of(agents: list[KitAgent]) -> str:
+def ids_of(agents: list[LeagueAgent]) -> str:
     return ", ".join(one.id for one in agents)
 
 
 async def check_sent_to_all(
-    harness: ManagerHarness, kind: type[Message], agents: list[KitAgent], count: int = 1
+    harness: ManagerHarness, kind: type[Message], agents: list[LeagueAgent], count: int = 1
 ) -> Evidence:
     """Check that all agents receive a message of a kind."""
     expected = f"{message_type(kind)} to {ids_of(agents)}"
@@ -63,7 +64,7 @@ async def announced(harness: ManagerHarness) -> Evidence:
                 "sender": MANAGER_SENDER,
                 "league_id": harness.league_id,
                 "round_id": 1,
-                "matches[].game_type": GAME,
+                "matches[].game_type": GAME.name,
             },
         )
     ]
@@ -204,7 +205,7 @@ async def matches_assigned(harness: ManagerHarness) -> Evidence:
                 "league_id": harness.league_id,
                 "round_id": fixture.round_id,
                 "match_id": fixture.match_id,
-                "game_type": GAME,
+                "game_type": GAME.name,
                 "attempt": 1,
                 "player_A.player_id": fixture.a,
                 "player_B.player_id": fixture.b,

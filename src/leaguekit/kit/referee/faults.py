@@ -6,6 +6,7 @@ from typing import Any
 
 from leaguekit.games.base import SIDES, Side, other
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
+from leaguekit.kit.documented_game import CHOICE, ONE, OTHER, WRONG_CHOICES, ChoiceCall
 from leaguekit.kit.exchanges import IncomingRequest, is_a
 from leaguekit.kit.field_checks import (
     Field,
@@ -28,8 +29,6 @@ WRONG: Area[RefereeHarness] = Area("wrong", "Wrong answers")
 LOSS: Area[RefereeHarness] = Area("loss", "Technical losses")
 RUBBISH: Area[RefereeHarness] = Area("rubbish", "Players that answer nonsense")
 
-# A wrong case, an abbreviation, another word, wrong types, and no choice.
-WRONG_CHOICES: tuple[Any, ...] = ("EVEN", "e", "maybe", 0, False, None, "")
 # How long a referee may take to send an error, and to call again. After that the player posts its choice.
 ERROR_SECONDS = 5.0
 SECOND_CALL_SECONDS = 0.3
@@ -42,13 +41,13 @@ async def _choose_wrongly(harness: RefereeHarness, name: str, choice: Any) -> As
 
     If the referee does not call again, A posts the right choice.
     """
-    match = await harness.new_match(name, plan(choose=chooses(choice, "even")), plan("odd"))
+    match = await harness.new_match(name, plan(choose=chooses(choice, ONE)), plan(OTHER))
     player = match.players["A"]
     await harness.start(match)
     await player.inbox.wait_for(is_a(m.GameError), ERROR_SECONDS)
-    again = await player.inbox.wait_for(lambda _one: len(player.received(m.ChooseParityCall)) > 1, SECOND_CALL_SECONDS)
+    again = await player.inbox.wait_for(lambda _one: len(player.received(ChoiceCall)) > 1, SECOND_CALL_SECONDS)
     if again is None:
-        await harness.call(player.choice("even"))
+        await harness.call(player.choice(ONE))
     await harness.wait_for_end(match)
     return match
 
@@ -60,10 +59,10 @@ def _errors_with_code(match: AssignedMatch, side: Side, code: str) -> list[Incom
 @ERROR.required("000-L0855", "001-L1564", name="told", needs=CAN_PLAY)
 async def error_sent(harness: RefereeHarness) -> Evidence:
     """A player that chooses wrongly is told so by GAME_ERROR."""
-    match = await _choose_wrongly(harness, "wrong choice", "EVEN")
+    match = await _choose_wrongly(harness, "wrong choice", WRONG_CHOICES[0])
     errors = match.received("A", m.GameError)
     if not errors:
-        raise Failed(Evidence(sent='"parity_choice": "EVEN"', came="no GAME_ERROR", expected="GAME_ERROR with E004"))
+        raise Failed(Evidence(f'"{CHOICE}": "{WRONG_CHOICES[0]}"', "no GAME_ERROR", "GAME_ERROR with E004"))
     own = match.players["A"].player_id
     wanted = {
         "sender": harness.sender,
@@ -114,10 +113,8 @@ async def again(harness: RefereeHarness) -> Evidence:
     match = harness.matches["wrong choice"]
     own = match.players["A"].player_id
     chosen = value(match.result, "details.choices")
-    expected = f'a match that was played, and {own}: "even" among its choices'
-    return match.report.fail_if(
-        not isinstance(chosen, dict) or chosen.get(own) != "even" or is_technical(match), expected
-    )
+    expected = f'a match that was played, and {own}: "{ONE}" among its choices'
+    return match.report.fail_if(not isinstance(chosen, dict) or chosen.get(own) != ONE or is_technical(match), expected)
 
 
 @ERROR.recommended("000-L1297", "001-L1562", needs=[error_sent])
@@ -134,7 +131,7 @@ async def every(harness: RefereeHarness) -> Evidence:
     """Every wrong choice is E004: another case, an abbreviation, another word, 0, false, null, and the empty text."""
     for choice in WRONG_CHOICES[1:]:
         match = await _choose_wrongly(harness, f"wrong choice {choice!r}", choice)
-        sent = f"parity_choice: {choice!r}"
+        sent = f"{CHOICE}: {choice!r}"
         errors = match.received("A", m.GameError)
         if not errors:
             raise Failed(Evidence(sent, "no GAME_ERROR", "GAME_ERROR with E004"))
@@ -150,7 +147,7 @@ async def other_match(harness: RefereeHarness) -> Evidence:
     async def for_another(player: KitPlayer, _request: IncomingRequest) -> Any:
         return player.join(match_id="R99M9")
 
-    match = await harness.play("other match", plan("even", join=in_turn(for_another, joins())), plan("odd"))
+    match = await harness.play("other match", plan(join=in_turn(for_another, joins())), plan(OTHER))
     return error_was_sent(match, "E015")
 
 
@@ -162,7 +159,7 @@ async def wrong_token(harness: RefereeHarness) -> Evidence:
     async def as_a_stranger(player: KitPlayer, _request: IncomingRequest) -> Any:
         return player.join(auth_token=FORGED_AUTH)
 
-    match = await harness.play("wrong token", plan("even", join=in_turn(as_a_stranger, joins())), plan("odd"))
+    match = await harness.play("wrong token", plan(join=in_turn(as_a_stranger, joins())), plan(OTHER))
     return error_was_sent(match, "E012")
 
 
@@ -203,7 +200,7 @@ def lost_by(match: AssignedMatch, loser: Side) -> Evidence:
 @LOSS.required("000-L0616", needs=CAN_PLAY)
 async def declined(harness: RefereeHarness) -> Evidence:
     """Who declines the invitation has a technical loss."""
-    return lost_by(await harness.play("declined", plan(join=joins(accept=False)), plan("odd")), "A")
+    return lost_by(await harness.play("declined", plan(join=joins(accept=False)), plan(OTHER)), "A")
 
 
 @LOSS.required("001-L1667", "000-L0703", name="told", needs=[declined])
@@ -243,13 +240,13 @@ async def loss_status(harness: RefereeHarness) -> Evidence:
 @LOSS.required("001-L1958", "000-L1315", needs=CAN_PLAY)
 async def unreachable(harness: RefereeHarness) -> Evidence:
     """Who cannot be reached has a technical loss."""
-    return lost_by(await harness.play("unreachable", plan(), plan("odd"), absent="A", slow=True), "A")
+    return lost_by(await harness.play("unreachable", plan(), plan(OTHER), absent="A", slow=True), "A")
 
 
 @LOSS.required("000-L0857", "000-L0878", name="wrong_choices", needs=CAN_PLAY)
 async def no_valid_choice(harness: RefereeHarness) -> Evidence:
     """Who makes no valid choice has a technical loss."""
-    match = await harness.play("hopeless", plan("even"), plan(choose=chooses("maybe")), slow=True, limits=SLOW_LIMITS)
+    match = await harness.play("hopeless", plan(), plan(choose=chooses("maybe")), slow=True, limits=SLOW_LIMITS)
     return lost_by(match, "B")
 
 
@@ -257,7 +254,7 @@ async def no_valid_choice(harness: RefereeHarness) -> Evidence:
 async def lost_at_once(harness: RefereeHarness) -> Evidence:
     """Four wrong choices lose the match at once: the referee does not wait until the deadline."""
     match = harness.matches["hopeless"]
-    calls = match.received("B", m.ChooseParityCall)
+    calls = match.received("B", ChoiceCall)
     limits = SLOW_LIMITS if harness.start_mode == "assignment" else REAL_LIMITS
     expected = f"at most 4 calls, and the report less than {limits.choice_seconds:g} s after the first"
     waited = match.report.loop_time - calls[0].loop_time
@@ -284,13 +281,12 @@ async def both_lost(harness: RefereeHarness) -> Evidence:
 async def nonsense(harness: RefereeHarness) -> Evidence:
     """A match with a player that answers nonsense still ends, and is reported."""
     a = plan(
-        "even",
         join=in_turn(answers_with(b"<html>504</html>"), answers_with(b"[" * 5_000), joins()),
         choose=in_turn(
-            answers_with(b'{"jsonrpc": "2.0", "result": 7, "id": 1}'), answers_with(b"\xff\xfe"), chooses("even")
+            answers_with(b'{"jsonrpc": "2.0", "result": 7, "id": 1}'), answers_with(b"\xff\xfe"), chooses(ONE)
         ),
     )
-    match = await harness.play("nonsense", a, plan("odd"), slow=True)
+    match = await harness.play("nonsense", a, plan(OTHER), slow=True)
     if not match.reports:
         raise Failed(Evidence(sent="no JSON", came="no report", expected=f"a report of {match.match_id}"))
     return match.report.evidence("a report")

@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
 from leaguekit.agents.world import World
-from leaguekit.games.base import DEFAULT_GAME, SIDES, Side
+from leaguekit.games.base import SIDES, Side
 from leaguekit.kit.checks import DEFAULTS, CheckSettings, Evidence, Failed, NotRun
+from leaguekit.kit.documented_game import GAME
 from leaguekit.kit.exchanges import IncomingRequest, Json, Network, Refusal, is_a
 from leaguekit.kit.field_checks import StartsWith
 from leaguekit.kit.harness import AgentHarness
@@ -25,7 +26,7 @@ from leaguekit.protocol.messages import Message
 from leaguekit.protocol.methods import BY_REQUEST, PING
 
 REFEREE_ID = "REF07"
-GAME = DEFAULT_GAME
+
 # The limits of the documents, and the short limits of most matches here.
 REAL_LIMITS = m.TimeLimits(join_seconds=5, choice_seconds=30, game_over_seconds=5, max_retries=3, retry_seconds=2)
 SHORT_LIMITS = m.TimeLimits(join_seconds=0.6, choice_seconds=0.8, game_over_seconds=1, max_retries=3, retry_seconds=0.4)
@@ -218,7 +219,7 @@ class RefereeHarness(AgentHarness):
             **self.envelope(match_conversation(match_name)),
             round_id=round_number,
             match_id=match_name,
-            game_type=GAME,
+            game_type=GAME.name,
             attempt=1,
             match_seed=self.world.entropy(32).hex(),
             time_limits=limits,
@@ -236,7 +237,7 @@ class RefereeHarness(AgentHarness):
             matches=[
                 m.AnnouncedMatch(
                     match_id=match.match_id,
-                    game_type=GAME,
+                    game_type=GAME.name,
                     player_A_id=match.players["A"].player_id,
                     player_B_id=match.players["B"].player_id,
                     referee_endpoint=self.url,

@@ -7,6 +7,7 @@ from datetime import timedelta
 from leaguekit.games.base import SIDES, Side, other
 from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
+from leaguekit.kit.documented_game import GAME, OTHER, ChoiceCall
 from leaguekit.kit.exchanges import Json
 from leaguekit.kit.field_checks import (
     ANYTHING,
@@ -19,7 +20,7 @@ from leaguekit.kit.field_checks import (
     named,
     recommended,
 )
-from leaguekit.kit.referee.harness import GAME, REAL_LIMITS, RECORD, REFEREE_ID, AssignedMatch, RefereeHarness
+from leaguekit.kit.referee.harness import REAL_LIMITS, RECORD, REFEREE_ID, AssignedMatch, RefereeHarness
 from leaguekit.kit.referee.kit_players import chooses, joins, plan
 from leaguekit.kit.referee.registration import ping
 from leaguekit.protocol import messages as m
@@ -41,7 +42,7 @@ FIRST = "first"
 
 def match_values(match: AssignedMatch) -> Json:
     """Return the values that every message of a match must have."""
-    return {"match_id": match.match_id, "game_type": GAME}
+    return {"match_id": match.match_id, "game_type": GAME.name}
 
 
 def keep_first_messages(harness: RefereeHarness, name: str, kind: type[m.Message], more: dict[Side, Json]) -> Evidence:
@@ -78,8 +79,8 @@ async def begins(harness: RefereeHarness) -> Evidence:
     """The referee begins a match that it was given, by start_match or by ROUND_ANNOUNCEMENT: it invites."""
     match = await harness.play(
         FIRST,
-        plan("even"),
-        plan(join=joins(after=JOIN_DELAY_SECONDS), choose=chooses("odd", after=CHOICE_DELAY_SECONDS)),
+        plan(),
+        plan(join=joins(after=JOIN_DELAY_SECONDS), choose=chooses(OTHER, after=CHOICE_DELAY_SECONDS)),
     )
     invited = [one for side in SIDES for one in match.received(side, m.GameInvitation)]
     expected = "GAME_INVITATION to a player of the match"
@@ -187,15 +188,15 @@ async def both_called(harness: RefereeHarness) -> Evidence:
         }
         for side in SIDES
     }
-    return keep_first_messages(harness, "call", m.ChooseParityCall, more)
+    return keep_first_messages(harness, "call", ChoiceCall, more)
 
 
 add_request_checks(
     CALL,
     "call",
-    m.ChooseParityCall,
+    ChoiceCall,
     [
-        *envelope(m.ChooseParityCall, "referee: and its id", "001-L1053", has_token=True),
+        *envelope(ChoiceCall, "referee: and its id", "001-L1053", has_token=True),
         *named("The call", "match_id"),
         Field("player_id", "The call names the player that is asked."),
         *named("The call", "game_type"),
@@ -228,7 +229,7 @@ async def called_after_both(harness: RefereeHarness) -> Evidence:
     """Nobody is called before both players have joined."""
     match = harness.matches[FIRST]
     joined = max(match.players[side].answer_times.get(m.GameInvitation, float("inf")) for side in SIDES)
-    first = min((match.received(side, m.ChooseParityCall)[0] for side in SIDES), key=lambda one: one.loop_time)
+    first = min((match.received(side, ChoiceCall)[0] for side in SIDES), key=lambda one: one.loop_time)
     return first.fail_if(first.loop_time < joined, "no call before both had joined")
 
 
@@ -236,7 +237,7 @@ async def called_after_both(harness: RefereeHarness) -> Evidence:
 async def same_time(harness: RefereeHarness) -> Evidence:
     """Both players are called at the same time."""
     match = harness.matches[FIRST]
-    at = [match.received(side, m.ChooseParityCall)[0].loop_time for side in SIDES]
+    at = [match.received(side, ChoiceCall)[0].loop_time for side in SIDES]
     found = Evidence(came=f"{abs(at[0] - at[1]):.2f} s between the calls", expected="less than 0.2 s")
     return fail_if(abs(at[0] - at[1]) >= 0.2, found)
 
@@ -247,7 +248,7 @@ async def deadline_fits(harness: RefereeHarness) -> Evidence:
     match = harness.matches[FIRST]
     limits = match.assignment.time_limits if harness.start_mode == "assignment" else REAL_LIMITS
     for side in SIDES:
-        request = match.received(side, m.ChooseParityCall)[0]
+        request = match.received(side, ChoiceCall)[0]
         try:
             deadline = times.parse_timestamp(request.message["deadline"])
         except (KeyError, TypeError, ValueError, AttributeError):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from leaguekit.kit.answer_checks import is_refusal
 from leaguekit.kit.checks import Area, Evidence, NotRun
-from leaguekit.kit.exchanges import Exchange, is_a
+from leaguekit.kit.documented_game import ONE, OTHER, WRONG_CHOICES, ChoiceCall
+from leaguekit.kit.exchanges import Exchange, is_a, with_changes
 from leaguekit.kit.field_checks import value
 from leaguekit.kit.harness import SECONDS
 from leaguekit.kit.referee.faults import is_technical, require_tokens
@@ -22,9 +23,7 @@ LONG_LIMITS = m.TimeLimits(join_seconds=10, choice_seconds=10, game_over_seconds
 
 
 def _is_acknowledged(exchange: Exchange) -> Evidence:
-    expected = "a result with status: ACKNOWLEDGED"
-    result = exchange.message
-    return exchange.fail_if(result.get("status") != "ACKNOWLEDGED", expected)
+    return exchange.fail_if(exchange.message.get("status") != "ACKNOWLEDGED", "a result with status: ACKNOWLEDGED")
 
 
 @POST.recommended("000-L0577", "decision 32", needs=CAN_PLAY)
@@ -32,36 +31,34 @@ async def join(harness: RefereeHarness) -> Evidence:
     """A player may post GAME_JOIN_ACK by itself, with its token."""
     require_tokens(harness)
     match = await harness.new_match(
-        "posts", plan(join=no_answer, choose=no_answer), plan("odd", join=joins(after=0.1)), limits=LONG_LIMITS
+        "posts", plan(join=no_answer, choose=no_answer), plan(OTHER, join=joins(after=0.1)), limits=LONG_LIMITS
     )
     a, b = match.players["A"], match.players["B"]
     await harness.start(match)
     await a.inbox.wait_for(is_a(m.GameInvitation), SECONDS)
-    await harness.send("choice too early", a.choice("even"))
+    await harness.send("choice too early", a.choice(ONE))
     await harness.send("join by a stranger", a.join(auth_token=FORGED_AUTH))
-    anonymous = {name: one for name, one in a.join().items() if name != "auth_token"}
-    await harness.send("join without a token", anonymous)
+    await harness.send("join without a token", with_changes(a.join(), {"auth_token": ...}))
     await harness.send("join in an unknown match", a.join(match_id="R99M9"))
     joined = await harness.send("join", a.join())
-    await a.inbox.wait_for(is_a(m.ChooseParityCall), SECONDS if joined.result else 0.0)
-    await harness.send("choice by a stranger", a.choice("odd", auth_token=FORGED_AUTH))
-    await harness.send("choice for the other", b.choice("even", auth_token=a.token))
-    await harness.send("wrong choice", a.choice("EVEN"))
-    await harness.send("choice", a.choice("even"))
+    await a.inbox.wait_for(is_a(ChoiceCall), SECONDS if joined.result else 0.0)
+    await harness.send("choice by a stranger", a.choice(OTHER, auth_token=FORGED_AUTH))
+    await harness.send("choice for the other", b.choice(ONE, auth_token=a.token))
+    await harness.send("wrong choice", a.choice(WRONG_CHOICES[0]))
+    await harness.send("choice", a.choice(ONE))
     await harness.wait_for_end(match, LONG_LIMITS.join_seconds + LONG_LIMITS.choice_seconds)
-    await harness.send("choice after the end", a.choice("even"))
+    await harness.send("choice after the end", a.choice(ONE))
     return _is_acknowledged(joined)
 
 
 @POST.recommended("000-L0812", "decision 32", needs=[*CAN_PLAY, join])
 async def choice(harness: RefereeHarness) -> Evidence:
     """A player may post CHOOSE_PARITY_RESPONSE by itself, with its token."""
-    _is_acknowledged(harness.answers["choice"])
+    found = _is_acknowledged(harness.answers["choice"])
     match = harness.matches["posts"]
     chosen = value(match.result, f"details.choices.{match.players['A'].player_id}")
-    if chosen != "even" or is_technical(match):
-        raise match.report.failed("the choice that was posted, even")
-    return harness.answers["choice"].evidence("a result with status: ACKNOWLEDGED")
+    match.report.fail_if(chosen != ONE or is_technical(match), f"the choice that was posted, {ONE}")
+    return found
 
 
 @POST.required("003-L0130c", "001-L1940", "decision 32", needs=CAN_PLAY)
@@ -101,7 +98,7 @@ async def late(harness: RefereeHarness) -> Evidence:
     if not match.reports:
         raise NotRun("no match was lost by a choice that did not come")
     player = match.players["A"]
-    exchange = await harness.send("choice too late", player.choice("even"))
+    exchange = await harness.send("choice too late", player.choice(ONE))
     is_refusal(exchange, -1)
     data = exchange.error_data
     wanted = {"player_id": player.player_id, "timeout_seconds": match.assignment.time_limits.choice_seconds}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence
+from leaguekit.kit.documented_game import GAME
 from leaguekit.kit.field_checks import Field, ReceivedMessage, StartsWith, add_request_checks, envelope, recommended
-from leaguekit.kit.referee.harness import GAME, RefereeHarness
+from leaguekit.kit.referee.harness import RefereeHarness
 from leaguekit.kit.rpc_checks import add_rpc_checks
 from leaguekit.protocol import messages as m
 
@@ -60,9 +61,9 @@ _endpoint = next(one for one in _fields if one.id.endswith("contact_endpoint"))
 async def even_odd(harness: RefereeHarness) -> Evidence:
     """The referee's games include even_odd."""
     games = harness.meta_value(harness.registration, "game_types")
-    expected = f"{GAME} in referee_meta.game_types"
+    expected = f"{GAME.name} in referee_meta.game_types"
     # Another check finds a value that is not a list.
-    return harness.registration.fail_if(isinstance(games, list) and GAME not in games, expected)
+    return harness.registration.fail_if(isinstance(games, list) and GAME.name not in games, expected)
 
 
 @REACH.required("000-L0126", "000-L0146", "decision 20", needs=[_endpoint])

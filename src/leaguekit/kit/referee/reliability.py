@@ -10,6 +10,7 @@ from msgspec import structs
 from leaguekit.games.base import SIDES
 from leaguekit.kit.answer_checks import came_in_time, has_gone, is_refusal
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
+from leaguekit.kit.documented_game import OTHER
 from leaguekit.kit.exchanges import Refusal, is_a
 from leaguekit.kit.field_checks import Field, add_answer_checks, recommended, value
 from leaguekit.kit.referee.harness import FORGED_AUTH, SLACK_SECONDS, AssignedMatch, RefereeHarness
@@ -33,7 +34,7 @@ END_SECONDS = 10.0
 async def assignment(harness: RefereeHarness) -> Evidence:
     """start_match that comes again, in the match or after it, is accepted and changes nothing."""
     harness.require_assignments()
-    match = await harness.new_match("repeated", plan("even", join=joins(after=0.3)), plan("odd"))
+    match = await harness.new_match("repeated", plan(join=joins(after=0.3)), plan(OTHER))
     await harness.start(match)
     await match.players["A"].inbox.wait_for(is_a(m.GameInvitation), SLACK_SECONDS)
     await harness.send("assignment once more", match.assignment)
@@ -62,7 +63,7 @@ async def report(harness: RefereeHarness) -> Evidence:
         if number == 1:
             raise Refusal(-32603, "Internal error", {"error_code": "E060"})
 
-    match = await harness.play("refused report", plan("even"), plan("odd"), before_report_answer=fails_once)
+    match = await harness.play("refused report", plan(), plan(OTHER), before_report_answer=fails_once)
     return await _is_reported_again(harness, match)
 
 
@@ -84,7 +85,7 @@ async def lost_report(harness: RefereeHarness) -> Evidence:
         if number == 1:
             await asyncio.Event().wait()
 
-    match = await harness.play("lost report", plan("even"), plan("odd"), before_report_answer=silent_once)
+    match = await harness.play("lost report", plan(), plan(OTHER), before_report_answer=silent_once)
     return await _is_reported_again(harness, match)
 
 
@@ -95,7 +96,7 @@ async def duplicate(harness: RefereeHarness) -> Evidence:
     async def has_it(_number: int) -> None:
         raise Refusal(5003, "Duplicate report", {"error_code": "E054"})
 
-    match = await harness.play("duplicate report", plan("even"), plan("odd"), before_report_answer=has_it)
+    match = await harness.play("duplicate report", plan(), plan(OTHER), before_report_answer=has_it)
     await harness.inbox.wait_for(lambda _one: len(match.reports) > 1, QUIET_SECONDS)
     if len(match.reports) != 1:
         raise Failed(Evidence(came=f"{len(match.reports)} reports", expected="one"))
@@ -108,7 +109,7 @@ async def stranger(harness: RefereeHarness) -> Evidence:
     if not harness.expects_registration:
         raise NotRun("the referee was not given a token scheme: it does not register")
     harness.require_assignments()
-    match = await harness.new_match("by a stranger", plan("even"), plan("odd"))
+    match = await harness.new_match("by a stranger", plan(), plan(OTHER))
     wrong = structs.replace(match.assignment, auth_token=FORGED_AUTH)
     exchange = await harness.send("assignment by a stranger", wrong)
     invited = await match.players["A"].inbox.wait_for(is_a(m.GameInvitation), QUIET_SECONDS)
@@ -123,9 +124,9 @@ async def two(harness: RefereeHarness) -> Evidence:
     """The referee plays two matches at once, if it says that it can, and mixes nothing up."""
     if harness.capacity < 2:
         raise NotRun("the referee says that it plays one match at a time")
-    slow = plan("even", join=joins(after=0.4))
-    one = await harness.new_match("one of two", slow, plan("odd"))
-    other = await harness.new_match("two of two", slow, plan("odd"), number=2, round_id=one.assignment.round_id)
+    slow = plan(join=joins(after=0.4))
+    one = await harness.new_match("one of two", slow, plan(OTHER))
+    other = await harness.new_match("two of two", slow, plan(OTHER), number=2, round_id=one.assignment.round_id)
     await harness.start(one, other)
     for match in (one, other):
         await harness.wait_for_end(match)

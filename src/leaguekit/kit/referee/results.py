@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from leaguekit.games import game
-from leaguekit.games.base import SIDES, Side, settled
-from leaguekit.games.even_odd import HIGHEST, number_parity
+from leaguekit.games.base import SIDES, Side
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Json
+from leaguekit.kit.documented_game import GAME, ONE, OTHER, ChoiceCall, can_be_drawn, outcome_of, parity_of
 from leaguekit.kit.field_checks import (
     Field,
     ReceivedMessage,
@@ -19,7 +17,7 @@ from leaguekit.kit.field_checks import (
     recommended,
     value,
 )
-from leaguekit.kit.referee.harness import AFTER_SECONDS, GAME, AssignedMatch, RefereeHarness
+from leaguekit.kit.referee.harness import AFTER_SECONDS, RefereeHarness
 from leaguekit.kit.referee.kit_players import plan
 from leaguekit.kit.referee.matches import FIRST, begins, both_called, both_invited, keep_first_messages, match_values
 from leaguekit.match.draw import opens
@@ -30,7 +28,7 @@ REPORT: Area[RefereeHarness] = Area("report", "Reports")
 DRAW: Area[RefereeHarness] = Area("draw", "A drawn match")
 
 # The choices in the first match.
-CHOICES: dict[Side, str] = {"A": "even", "B": "odd"}
+CHOICES: dict[Side, str] = {"A": ONE, "B": OTHER}
 POINTS = {True: 3, False: 0}
 # Messages on two connections may arrive in another order. This is the largest difference allowed.
 JITTER_SECONDS = 0.05
@@ -61,59 +59,50 @@ add_request_checks(
 )
 
 
-def _number(message: Json, path: str) -> int | None:
-    drawn = value(message, path)
-    return drawn if type(drawn) is int and 1 <= drawn <= HIGHEST else None
-
-
 def _both_have_value(harness: RefereeHarness, path: str, wanted: Any) -> Evidence:
     return have_value(path, wanted, *(request for request, _ in harness.messages["over"]))
 
 
 def number_in_game_over(harness: RefereeHarness) -> int:
     """Return the number in GAME_OVER. Raises NotRun if there is none."""
-    number = _number(harness.messages["over"][0].request.message, "game_result.drawn_number")
-    if number is None:
+    number = value(harness.messages["over"][0].request.message, "game_result.drawn_number")
+    if not can_be_drawn(number):
         raise NotRun("GAME_OVER gives no number from 1 to 10")
-    return number
+    return int(number)
 
 
-def winner_of(match: AssignedMatch, number: int) -> str | None:
-    """Return the winner by the rules of the game, or None."""
-    outcome = settled(game(GAME), number, {side: CHOICES[side] for side in SIDES})
-    return None if outcome is None or outcome.winner is None else match.players[outcome.winner].player_id
+def winner_of(harness: RefereeHarness) -> str | None:
+    """Return the winner of the first match by the rules of the game, or None."""
+    winner = outcome_of(number_in_game_over(harness), CHOICES).winner
+    return None if winner is None else harness.matches[FIRST].players[winner].player_id
 
 
 @OVER.required("000-L0710", "000-L0712", needs=[over_sent])
 async def drawn_number(harness: RefereeHarness) -> Evidence:
     """GAME_OVER gives the number drawn, from 1 to 10."""
     for request, _ in harness.messages["over"]:
-        found = request.fail_if(
-            _number(request.message, "game_result.drawn_number") is None,
-            "game_result.drawn_number: a whole number from 1 to 10",
-        )
+        is_wrong = not can_be_drawn(value(request.message, "game_result.drawn_number"))
+        found = request.fail_if(is_wrong, "game_result.drawn_number: a whole number from 1 to 10")
     return found
 
 
 @OVER.required("000-L0714", name="number_parity", needs=[over_sent, drawn_number])
 async def right_parity(harness: RefereeHarness) -> Evidence:
     """number_parity is that of the number."""
-    parity = number_parity(number_in_game_over(harness))
-    return _both_have_value(harness, "game_result.number_parity", parity)
+    return _both_have_value(harness, "game_result.number_parity", parity_of(number_in_game_over(harness)))
 
 
 @OVER.required("000-L0706", "001-L1189", name="winner", needs=[over_sent, drawn_number])
 async def right_winner(harness: RefereeHarness) -> Evidence:
     """The winner is who alone chose the number's parity."""
-    winner = winner_of(harness.matches[FIRST], number_in_game_over(harness))
-    return _both_have_value(harness, "game_result.winner_player_id", winner)
+    return _both_have_value(harness, "game_result.winner_player_id", winner_of(harness))
 
 
 @OVER.required("001-L1204", name="after_both", needs=[over_sent])
 async def over_after_both(harness: RefereeHarness) -> Evidence:
     """GAME_OVER comes only when both players have chosen."""
     match = harness.matches[FIRST]
-    chosen = max(match.players[side].answer_times.get(m.ChooseParityCall, float("inf")) for side in SIDES)
+    chosen = max(match.players[side].answer_times.get(ChoiceCall, float("inf")) for side in SIDES)
     first = min(match.game_overs().values(), key=lambda one: one.loop_time)
     return first.fail_if(first.loop_time < chosen, "no GAME_OVER before both had chosen")
 
@@ -121,11 +110,11 @@ async def over_after_both(harness: RefereeHarness) -> Evidence:
 @OVER.required("000-L0737", name="same", needs=[over_sent])
 async def same_end(harness: RefereeHarness) -> Evidence:
     """Both players are told the same end."""
-    one, two = (request.message.get("game_result") for request, _ in harness.messages["over"])
-    found = harness.messages["over"][1].request
-    if one != two:
-        raise found.failed(f"the same game_result as the other player's: {one}")
-    return found.evidence("the same game_result to both")
+    one, two = (request for request, _ in harness.messages["over"])
+    first = one.message.get("game_result")
+    if two.message.get("game_result") != first:
+        raise two.failed(f"the same game_result as the other player's: {first}")
+    return two.evidence("the same game_result to both")
 
 
 @OVER.recommended("000-L0737", name="once", needs=[over_sent])
@@ -158,7 +147,7 @@ async def from_seed(harness: RefereeHarness) -> Evidence:
     if harness.start_mode != "assignment":
         raise NotRun("the referee was given no seed: it starts its matches by the announcement")
     number_in_game_over(harness)
-    drawn = game(GAME).draw(bytes.fromhex(harness.matches[FIRST].assignment.match_seed))
+    drawn = GAME.draw(bytes.fromhex(harness.matches[FIRST].assignment.match_seed))
     return have_value("game_result.drawn_number", drawn, harness.messages["over"][0].request)
 
 
@@ -238,22 +227,16 @@ async def reported_number(harness: RefereeHarness) -> Evidence:
     return have_value("result.details.drawn_number", number_in_game_over(harness), harness.matches[FIRST].report)
 
 
-def _first_match_and_winner(harness: RefereeHarness) -> tuple[AssignedMatch, str | None]:
-    match = harness.matches[FIRST]
-    return match, winner_of(match, number_in_game_over(harness))
-
-
 @REPORT.required("000-L0925", "000-L0927", name="winner", needs=[reported, drawn_number])
 async def reported_winner(harness: RefereeHarness) -> Evidence:
     """The report's winner is who won by the game's rules."""
-    match, winner = _first_match_and_winner(harness)
-    return have_value("result.winner", winner, match.report)
+    return have_value("result.winner", winner_of(harness), harness.matches[FIRST].report)
 
 
 @REPORT.required("000-L0932", "000-L0929", name="score", needs=[reported, drawn_number])
 async def reported_score(harness: RefereeHarness) -> Evidence:
     """The report gives the winner 3 points and the loser 0."""
-    match, winner = _first_match_and_winner(harness)
+    match, winner = harness.matches[FIRST], winner_of(harness)
     points = {player.player_id: POINTS[player.player_id == winner] for player in match.players.values()}
     return have_value("result.score", points, match.report)
 
@@ -286,7 +269,7 @@ CAN_PLAY = [begins, both_invited, both_called, reported]
 @DRAW.required("000-L0707", "000-L0703", name="over", needs=[*CAN_PLAY, over_sent])
 async def draw_in_game_over(harness: RefereeHarness) -> Evidence:
     """When both chose the same, GAME_OVER says DRAW, and no winner."""
-    match = await harness.play("draw", plan("odd"), plan("odd"))
+    match = await harness.play("draw", plan(OTHER), plan(OTHER))
     game_overs = match.game_overs()
     if not game_overs:
         raise Failed(Evidence(came="no GAME_OVER", expected="GAME_OVER with status DRAW"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from leaguekit.kit.checks import Area, Check, Evidence, Failed, NotRun, fail_if
+from leaguekit.kit.documented_game import ONE, OTHER, ChoiceCall
 from leaguekit.kit.exchanges import IncomingRequest
 from leaguekit.kit.referee.faults import error_was_sent, is_technical, lost_by
 from leaguekit.kit.referee.harness import REAL_LIMITS, SHORT_LIMITS, RefereeHarness
@@ -34,7 +35,7 @@ def _add_retry_checks(
         needs=CAN_PLAY,
     )
     async def loss(harness: RefereeHarness) -> Evidence:
-        return lost_by(await harness.play(match_name, silent, plan("odd"), slow=True), "A")
+        return lost_by(await harness.play(match_name, silent, plan(OTHER), slow=True), "A")
 
     @RETRY.required(
         *requirements["count"],
@@ -97,7 +98,7 @@ _add_retry_checks(
 )
 silent_call = _add_retry_checks(
     "call",
-    m.ChooseParityCall,
+    ChoiceCall,
     plan(choose=no_answer),
     {"loss": ("000-L0878", "001-L1194"), "count": ("001-L1193",), "error": ("001-L1195",)},
 )
@@ -113,8 +114,8 @@ def are_spaced(asked: list[IncomingRequest], seconds: float) -> Evidence:
 @LIMITS.required("001-L0078", "001-L0079", "000-L1573", "000-L1574", needs=CAN_PLAY, full=True)
 async def slow_player(harness: RefereeHarness) -> Evidence:
     """A player that joins after 4 seconds and chooses after 28 is waited for."""
-    slow = plan(join=joins(after=4.0), choose=chooses("even", after=28.0))
-    match = await harness.play("slow player", slow, plan("odd"), limits=REAL_LIMITS, slow=True)
+    slow = plan(join=joins(after=4.0), choose=chooses(ONE, after=28.0))
+    match = await harness.play("slow player", slow, plan(OTHER), limits=REAL_LIMITS, slow=True)
     expected = "a match that was played"
     match.check_reported(expected)
     return match.report.fail_if(is_technical(match), expected)
@@ -133,7 +134,7 @@ def _add_limit_check(name: str, kind: type[Message], silent: Plan, seconds: floa
         full=True,
     )
     async def real(harness: RefereeHarness) -> Evidence:
-        match = await harness.play(f"real {name}", silent, plan("odd"), limits=REAL_LIMITS, slow=True)
+        match = await harness.play(f"real {name}", silent, plan(OTHER), limits=REAL_LIMITS, slow=True)
         asked = match.received("A", kind)
         if len(asked) != 1 + REAL_LIMITS.max_retries:
             raise Failed(Evidence(came=f"{len(asked)} in all", expected="one and 3 retries"))
@@ -143,6 +144,4 @@ def _add_limit_check(name: str, kind: type[Message], silent: Plan, seconds: floa
 _add_limit_check(
     "invitation", m.GameInvitation, plan(join=no_answer), REAL_LIMITS.join_seconds, "001-L0078", "001-L1001"
 )
-_add_limit_check(
-    "call", m.ChooseParityCall, plan(choose=no_answer), REAL_LIMITS.choice_seconds, "001-L0079", "001-L1158"
-)
+_add_limit_check("call", ChoiceCall, plan(choose=no_answer), REAL_LIMITS.choice_seconds, "001-L0079", "001-L1158")
