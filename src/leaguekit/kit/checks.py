@@ -109,12 +109,17 @@ class Area(Generic[HarnessT]):
         sentence: str = "",
         needs: Iterable[Check[HarnessT]] = (),
         full: bool = False,
+        **words: object,
     ) -> Decorator[HarnessT]:
-        """Add the decorated function as a check. Its name is the last part of the id, its docstring is the sentence."""
+        """Add the decorated function as a check. Its name is the last part of the id, its docstring is the sentence.
+
+        ``words`` and the constants of the module replace their names in braces in the docstring.
+        """
 
         def add(function: CheckFunction[HarnessT]) -> Check[HarnessT]:
             check_id = f"{self.name}.{name or function.__name__}"
-            text = sentence or " ".join((function.__doc__ or "").split())
+            known = getattr(function, "__globals__", {}) | words
+            text = sentence or " ".join((function.__doc__ or "").split()).format_map(known)
             check = Check(check_id, text, requirements, self.title, is_required, (*needs,), full, function)
             self.checks.append(check)
             return check

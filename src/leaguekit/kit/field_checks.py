@@ -279,11 +279,13 @@ def add_request_checks(
     @area.check(
         *(*methods, "001-L0035", "001-L0037", "002-L0064"),
         name="request",
-        sentence=f"{message_type(kind)} is a JSON-RPC 2.0 request by {method.name}, or by the message type.",
         is_required=any(field.is_required for field in fields),
         needs=needs,
+        message=message_type(kind),
+        method=method.name,
     )
     async def is_request(harness: Any) -> Evidence:
+        """{message} is a JSON-RPC 2.0 request by {method}, or by the message type."""
         expected = f'{{"jsonrpc": "2.0", "method": "{method.name}", "params": {{…}}, "id": a number or text}}'
         messages: list[ReceivedMessage] = harness.messages[name]
         for request, _ in messages:

@@ -70,55 +70,47 @@ def add_rpc_checks(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]
     With ``is_strict``, the refusals that other agents rely on are required. Without it, they are recommended.
     """
 
-    @area.required(
-        "001-L0045", "002-L0073", name="ids", sentence=f"{agent} repeats an id that is a number.", needs=needs
-    )
+    @area.required("001-L0045", "002-L0073", name="ids", needs=needs, agent=agent)
     async def number_id(harness: HarnessT) -> Evidence:
+        """{agent} repeats an id that is a number."""
         return await _repeats_id(harness, 40_961)
 
-    @area.recommended("001-L0045", "decision 2", sentence=f"{agent} repeats an id that is text.", needs=needs)
+    @area.recommended("001-L0045", "decision 2", needs=needs, agent=agent)
     async def string_id(harness: HarnessT) -> Evidence:
+        """{agent} repeats an id that is text."""
         return await _repeats_id(harness, STRING_ID)
 
-    @area.recommended(
-        "002-L0064",
-        "decision 1",
-        sentence=f"{agent} also takes the message type as the method, as document 002 has it.",
-        needs=needs,
-    )
+    @area.recommended("002-L0064", "decision 1", needs=needs, agent=agent)
     async def type_as_method(harness: HarnessT) -> Evidence:
+        """{agent} also takes the message type as the method, as document 002 has it."""
         message = msgspec.to_builtins(harness.good_call())
         return is_result(await harness.call(message, method=message["message_type"]))
 
-    @area.required("000-L1594", sentence=f"{agent} ignores fields that it does not know.", needs=needs)
+    @area.required("000-L1594", needs=needs, agent=agent)
     async def unknown_fields(harness: HarnessT) -> Evidence:
+        """{agent} ignores fields that it does not know."""
         return is_result(await _call_with_changes(harness, {"from_a_later_version": {"of": ["league.v2"]}}))
 
-    @area.recommended("001-L0051", sentence=f"{agent} refuses a method that it does not have with -32601.", needs=needs)
+    @area.recommended("001-L0051", needs=needs, agent=agent)
     async def unknown_method(harness: HarnessT) -> Evidence:
+        """{agent} refuses a method that it does not have with -32601."""
         return await refuses_unknown_method(harness)
 
     _add_refusals(area, needs, is_strict=is_strict)
 
-    @area.recommended(
-        "001-L0009", "decision 2", sentence=f"{agent} answers a batch with a list, an answer for each id.", needs=needs
-    )
+    @area.recommended("001-L0009", "decision 2", needs=needs, agent=agent)
     async def batch(harness: HarnessT) -> Evidence:
+        """{agent} answers a batch with a list, an answer for each id."""
         return await answers_batch(harness)
 
-    @area.recommended(
-        "001-L0038",
-        "decision 2",
-        sentence=f"{agent} answers a notification, a request without an id, with no JSON-RPC answer.",
-        needs=needs,
-    )
+    @area.recommended("001-L0038", "decision 2", needs=needs, agent=agent)
     async def notification(harness: HarnessT) -> Evidence:
+        """{agent} answers a notification, a request without an id, with no JSON-RPC answer."""
         return await answers_notification(harness)
 
-    @area.required(
-        "000-L1542", sentence=f"After all that nobody should send, {agent.lower()} still answers.", needs=needs
-    )
+    @area.required("000-L1542", needs=needs, agent=agent.lower())
     async def alive(harness: HarnessT) -> Evidence:
+        """After all that nobody should send, {agent} still answers."""
         for body in HOSTILE_BODIES:
             await harness.post(body)
         return is_result(await harness.call(harness.good_call(), call_id=40_962))
@@ -126,27 +118,26 @@ def add_rpc_checks(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]
 
 def _add_refusals(area: Area[HarnessT], needs: list[Check[HarnessT]], *, is_strict: bool) -> None:
     def add_call(name: str, what: str, changes: Json, code: str) -> None:
-        sentence, requirements = f"{what} is refused with {INVALID_PARAMS}", _REQUIREMENTS[name]
-        is_required = is_strict and name in _RELIED_ON
+        requirements = _REQUIREMENTS[name]
 
-        @area.check(*requirements, name=name, sentence=f"{sentence}.", is_required=is_required, needs=needs)
+        @area.check(*requirements, name=name, is_required=is_strict and name in _RELIED_ON, needs=needs, what=what)
         async def refused(harness: HarnessT) -> Evidence:
+            """{what} is refused with {INVALID_PARAMS}."""
             return is_refusal(await _call_with_changes(harness, changes), INVALID_PARAMS)
 
         if code:
-            sentence = f"{sentence}, and {code} in its data."
 
             @area.recommended(
-                *requirements, "001-L1518", name=f"{name}_code", sentence=sentence, needs=[*needs, refused]
+                *requirements, "001-L1518", name=f"{name}_code", needs=[*needs, refused], what=what, code=code
             )
             async def refused_with_code(harness: HarnessT) -> Evidence:
+                """{what} is refused with {INVALID_PARAMS}, and {code} in its data."""
                 return has_error_code(await _call_with_changes(harness, changes), code)
 
     def add_body(name: str, what: str, body: bytes, number: int) -> None:
-        @area.recommended(
-            "001-L0009", "001-L1860", name=name, sentence=f"{what} is refused with {number}.", needs=needs
-        )
+        @area.recommended("001-L0009", "001-L1860", name=name, needs=needs, what=what, number=number)
         async def refused(harness: HarnessT) -> Evidence:
+            """{what} is refused with {number}."""
             return is_refusal(await harness.post(body), number)
 
     for call in _INVALID_CALLS:

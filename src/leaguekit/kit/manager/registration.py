@@ -39,22 +39,14 @@ def _registration(
     """
     name = message_type(kind)
 
-    @area.required(
-        *requirements["answer"],
-        name="answer",
-        sentence=f"A {role}'s registration is answered with a result.",
-        needs=[ping],
-    )
+    @area.required(*requirements["answer"], name="answer", needs=[ping], role=role)
     async def answered(harness: ManagerHarness) -> Evidence:
+        """A {role}'s registration is answered with a result."""
         return is_result(await harness.register(role, role, f"Kit {role} 1"))
 
-    @area.required(
-        *requirements["status"],
-        name="status",
-        sentence=f"The first {role} is taken: status ACCEPTED.",
-        needs=[answered],
-    )
+    @area.required(*requirements["status"], name="status", needs=[answered], role=role)
     async def accepted(harness: ManagerHarness) -> Evidence:
+        """The first {role} is taken: status ACCEPTED."""
         exchange = harness.answers[role]
         if error_code_of(exchange) == HAS_STARTED:
             raise NotCheckable("its league has started; check a manager whose league is new and has nobody in it")

@@ -87,10 +87,9 @@ no_result = _add_refusal_check(
 
 
 def _add_number_check(check: Check[ManagerHarness], name: str, number: int, *requirements: str) -> None:
-    @REPORT.recommended(
-        *requirements, name=f"{name}_number", sentence=f"The number for that is {number}.", needs=[check]
-    )
+    @REPORT.recommended(*requirements, name=f"{name}_number", needs=[check], number=number)
     async def numbered(harness: ManagerHarness) -> Evidence:
+        """The number for that is {number}."""
         return is_refusal(harness.answers[name], number)
 
 
@@ -182,13 +181,10 @@ async def duplicate_data(harness: ManagerHarness) -> Evidence:
 
 
 @STANDINGS.recommended(
-    "000-L0945",
-    "000-L1016",
-    "decision 25",
-    sentence=f"Within {BROADCAST_SECONDS:g} seconds of a result all players are sent the standings.",
-    needs=[report_accepted],
+    "000-L0945", "000-L1016", "decision 25", needs=[report_accepted], BROADCAST_SECONDS=BROADCAST_SECONDS
 )
 async def soon(harness: ManagerHarness) -> Evidence:
+    """Within {BROADCAST_SECONDS:g} seconds of a result all players are sent the standings."""
     return await check_sent_to_all(harness, m.LeagueStandingsUpdate, harness.players)
 
 

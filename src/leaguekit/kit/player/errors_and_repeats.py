@@ -133,11 +133,7 @@ async def unknown_fields(harness: PlayerHarness) -> Evidence:
     return accepts_invitation(await harness.send("invitation with more fields", message), match)
 
 
-@TOLERANCE.required(
-    "000-L1567",
-    "decision 6",
-    sentence=f"The player takes the standings of a league of {MANY_PLAYERS} players.",
-    needs=[standings_notice.answered],
-)
+@TOLERANCE.required("000-L1567", "decision 6", needs=[standings_notice.answered])
 async def large_table(harness: PlayerHarness) -> Evidence:
+    """The player takes the standings of a league of {MANY_PLAYERS} players."""
     return came_in_time(await harness.send("large table", harness.standings_update(MANY_PLAYERS)))

@@ -35,13 +35,9 @@ async def quick(harness: PlayerHarness) -> Evidence:
     return fail_if(median(took) >= QUICK_SECONDS, evidence)
 
 
-@LIMITS.recommended(
-    "000-L1439",
-    "000-L1440",
-    sentence=f"The player plays {MATCHES_AT_ONCE} matches at once, each with its own match_id.",
-    needs=[*CAN_JOIN, *CAN_CHOOSE],
-)
+@LIMITS.recommended("000-L1439", "000-L1440", needs=[*CAN_JOIN, *CAN_CHOOSE])
 async def at_once(harness: PlayerHarness) -> Evidence:
+    """The player plays {MATCHES_AT_ONCE} matches at once, each with its own match_id."""
     last = await harness.match_in_new_round(number=MATCHES_AT_ONCE)
     matches = [*(harness.keep_open(harness.new_match(number=number)) for number in range(1, MATCHES_AT_ONCE)), last]
     joins = await asyncio.gather(*(harness.send(f"join {match.match_id}", match.invitation()) for match in matches))
@@ -51,27 +47,18 @@ async def at_once(harness: PlayerHarness) -> Evidence:
     return [makes_legal_choice(call, match) for call, match in zip(calls, matches, strict=True)][-1]
 
 
-@LIMITS.recommended(
-    "000-L0382",
-    "000-L1578",
-    sentence="While one caller keeps its connection open, the player answers another "
-    f"within {SECOND_CALLER_SECONDS:g} seconds.",
-    needs=[ping],
-)
+@LIMITS.recommended("000-L0382", "000-L1578", needs=[ping])
 async def second_caller(harness: PlayerHarness) -> Evidence:
+    """While one caller keeps its connection open, the player answers another within {SECOND_CALLER_SECONDS:g}
+    seconds."""
     await harness.ping()
     client = RecordingClient(harness.network.another_caller())
     return came_in_time(await client.call(harness.url, PING, {}, SECOND_CALLER_SECONDS))
 
 
-@LIMITS.required(
-    "000-L0524",
-    "000-L1573",
-    sentence=f"The player accepts {MANY_REQUESTS} invitations one after the other, each within 5 seconds.",
-    needs=CAN_JOIN,
-    full=True,
-)
+@LIMITS.required("000-L0524", "000-L1573", needs=CAN_JOIN, full=True)
 async def invitations(harness: PlayerHarness) -> Evidence:
+    """The player accepts {MANY_REQUESTS} invitations one after the other, each within 5 seconds."""
     slowest: Exchange | None = None
     for number in range(MANY_REQUESTS):
         match = await harness.match_in_new_round()
@@ -81,14 +68,9 @@ async def invitations(harness: PlayerHarness) -> Evidence:
     return _slowest_evidence(slowest)
 
 
-@LIMITS.required(
-    "000-L0752",
-    "000-L1574",
-    sentence=f"The player answers {MANY_REQUESTS} calls one after the other, each within 30 seconds.",
-    needs=[*CAN_JOIN, *CAN_CHOOSE],
-    full=True,
-)
+@LIMITS.required("000-L0752", "000-L1574", needs=[*CAN_JOIN, *CAN_CHOOSE], full=True)
 async def choices(harness: PlayerHarness) -> Evidence:
+    """The player answers {MANY_REQUESTS} calls one after the other, each within 30 seconds."""
     slowest: Exchange | None = None
     for number in range(MANY_REQUESTS):
         match = await harness.match_in_new_round()
@@ -105,14 +87,9 @@ def _slowest_evidence(exchange: Exchange | None) -> Evidence:
     return exchange.evidence(f"within {exchange.limit_seconds:g} s", f"{exchange.seconds:.3f} s for the slowest")
 
 
-@LIMITS.required(
-    "000-L0524",
-    "decision 23",
-    sentence=f"After {SILENT_SECONDS:g} seconds in which nothing happens, the player accepts an invitation.",
-    needs=CAN_JOIN,
-    full=True,
-)
+@LIMITS.required("000-L0524", "decision 23", needs=CAN_JOIN, full=True)
 async def silence(harness: PlayerHarness) -> Evidence:
+    """After {SILENT_SECONDS:g} seconds in which nothing happens, the player accepts an invitation."""
     match = await harness.match_in_new_round()
     harness.settings.on_progress(f"silence for {SILENT_SECONDS:g} s")
     await asyncio.sleep(SILENT_SECONDS)
@@ -134,11 +111,7 @@ league_completed = add_notice_checks(
 )
 
 
-@END.recommended(
-    "003-L0198c",
-    "001-L0890",
-    sentence=f"The player ends by itself: {END_SECONDS:g} seconds after LEAGUE_COMPLETED it listens no more.",
-    needs=[league_completed.answered],
-)
+@END.recommended("003-L0198c", "001-L0890", needs=[league_completed.answered])
 async def ends(harness: PlayerHarness) -> Evidence:
+    """The player ends by itself: {END_SECONDS:g} seconds after LEAGUE_COMPLETED it listens no more."""
     return has_gone(await harness.ping_until(END_SECONDS, until_there=False))

@@ -178,15 +178,9 @@ def _common_fields(what: str, sender: str) -> list[Field]:
 
 
 def _add_result_check(area: Area[PlayerHarness], what: str, answered: Check[PlayerHarness]) -> Check[PlayerHarness]:
-    @area.required(
-        "001-L0043",
-        "001-L0044",
-        "001-L0045",
-        name="result",
-        sentence=f"{what} is the result of the call, in a JSON-RPC 2.0 answer with the call's id.",
-        needs=[answered],
-    )
+    @area.required("001-L0043", "001-L0044", "001-L0045", name="result", needs=[answered], what=what)
     async def check(harness: PlayerHarness) -> Evidence:
+        """{what} is the result of the call, in a JSON-RPC 2.0 answer with the call's id."""
         return is_result(harness.answers[area.name])
 
     return check
@@ -195,14 +189,9 @@ def _add_result_check(area: Area[PlayerHarness], what: str, answered: Check[Play
 def _add_token_checks(
     area: Area[PlayerHarness], what: str, requirement: str, needs: list[Check[PlayerHarness]]
 ) -> None:
-    @area.required(
-        requirement,
-        "decision 19",
-        name="token",
-        sentence=f"{what}, where it has a token, has the player's own.",
-        needs=needs,
-    )
+    @area.required(requirement, "decision 19", name="token", needs=needs, what=what)
     async def right(harness: PlayerHarness) -> Evidence:
+        """{what}, where it has a token, has the player's own."""
         given_id(harness)
         exchange = harness.answers[area.name]
         token = exchange.result.get("auth_token")
@@ -213,8 +202,9 @@ def _add_token_checks(
             f"auth_token: {token}",
         )
 
-    @area.recommended(requirement, "000-L1377b", name="shows_token", sentence=f"{what} shows a token.", needs=needs)
+    @area.recommended(requirement, "000-L1377b", name="shows_token", needs=needs, what=what)
     async def there(harness: PlayerHarness) -> Evidence:
+        """{what} shows a token."""
         given_id(harness)
         exchange = harness.answers[area.name]
         return exchange.fail_if(exchange.result.get("auth_token") is None, "auth_token")

@@ -92,10 +92,9 @@ async def timestamp(harness: PlayerHarness) -> Evidence:
     return _fields_are_valid(harness, "timestamp")
 
 
-@REGISTER.recommended(
-    "000-L0065", sentence=f"The player's clock is right to within {CLOCK_SECONDS:g} seconds.", needs=[timestamp]
-)
+@REGISTER.recommended("000-L0065", needs=[timestamp])
 async def clock(harness: PlayerHarness) -> Evidence:
+    """The player's clock is right to within {CLOCK_SECONDS:g} seconds."""
     request = harness.registration
     seconds = abs(
         (
@@ -148,8 +147,9 @@ def _version(harness: PlayerHarness) -> Any:
     return values(harness.registration_message(harness.registration), "player_meta.protocol_version")[0]
 
 
-@REGISTER.required("000-L1566", sentence=f"The registration has at most {MAX_BYTES:,} bytes.", needs=[comes])
+@REGISTER.required("000-L1566", needs=[comes], MAX_BYTES=MAX_BYTES)
 async def size(harness: PlayerHarness) -> Evidence:
+    """The registration has at most {MAX_BYTES:,} bytes."""
     came = len(harness.registration.body)
     found = harness.registration.evidence(f"at most {MAX_BYTES:,} bytes", f"{came:,} bytes")
     return fail_if(came > MAX_BYTES, found)

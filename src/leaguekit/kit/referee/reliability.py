@@ -173,12 +173,7 @@ add_answer_checks(
 )
 
 
-@END.recommended(
-    "003-L0198c",
-    "003-L0194",
-    name="exit",
-    sentence=f"Within {END_SECONDS:g} seconds of LEAGUE_COMPLETED the referee ends.",
-    needs=[answer],
-)
+@END.recommended("003-L0198c", "003-L0194", name="exit", needs=[answer])
 async def exits(harness: RefereeHarness) -> Evidence:
+    """Within {END_SECONDS:g} seconds of LEAGUE_COMPLETED the referee ends."""
     return has_gone(await harness.ping_until(END_SECONDS, until_there=False))

@@ -25,26 +25,19 @@ def _add_retry_checks(
     request_name: str, kind: type[Message], silent: Plan, requirements: dict[str, tuple[str, ...]]
 ) -> Check[RefereeHarness]:
     """Add the checks of the retries to a player that never answers one kind of request."""
-    name, match_name = message_type(kind), f"silent {request_name}"
+    message, match_name = message_type(kind), f"silent {request_name}"
     limit = SHORT_LIMITS.join_seconds if kind is m.GameInvitation else SHORT_LIMITS.choice_seconds
 
-    @RETRY.required(
-        *requirements["loss"],
-        name=f"{request_name}_loss",
-        sentence=f"Who never answers {name} has a technical loss.",
-        needs=CAN_PLAY,
-    )
+    @RETRY.required(*requirements["loss"], name=f"{request_name}_loss", needs=CAN_PLAY, message=message)
     async def loss(harness: RefereeHarness) -> Evidence:
+        """Who never answers {message} has a technical loss."""
         return lost_by(await harness.play(match_name, silent, plan(OTHER), slow=True), "A")
 
     @RETRY.required(
-        *requirements["count"],
-        "000-L1581",
-        name=f"{request_name}_count",
-        sentence=f"{name} is sent again 3 times, and no more, to a player that does not answer.",
-        needs=[*CAN_PLAY, loss],
+        *requirements["count"], "000-L1581", name=f"{request_name}_count", needs=[*CAN_PLAY, loss], message=message
     )
     async def count(harness: RefereeHarness) -> Evidence:
+        """{message} is sent again 3 times, and no more, to a player that does not answer."""
         asked = harness.matches[match_name].received("A", kind)
         if len(asked) != 1 + SHORT_LIMITS.max_retries:
             raise Failed(Evidence(came=f"{len(asked)} in all", expected="one and 3 retries"))
@@ -55,33 +48,27 @@ def _add_retry_checks(
         "003-L0262",
         "decision 30",
         name=f"{request_name}_pause",
-        sentence="Each try has the whole limit, and the next comes 2 seconds later, "
-        f"or what the assignment says ({name}).",
         needs=[*CAN_PLAY, loss, count],
+        message=message,
     )
     async def pause(harness: RefereeHarness) -> Evidence:
+        """Each try has the whole limit, and the next comes 2 seconds later, or what the assignment says ({message})."""
         if harness.start_mode != "assignment":
             raise NotRun("the announcement has no time limits; --full checks those of the documents")
         return are_spaced(harness.matches[match_name].received("A", kind), limit + SHORT_LIMITS.retry_seconds)
 
     @RETRY.required(
-        *requirements["error"],
-        "003-L0300",
-        name=f"{request_name}_told",
-        sentence=f"A player that does not answer {name} is told so by GAME_ERROR with E001.",
-        needs=[*CAN_PLAY, loss],
+        *requirements["error"], "003-L0300", name=f"{request_name}_told", needs=[*CAN_PLAY, loss], message=message
     )
     async def timeout_error_sent(harness: RefereeHarness) -> Evidence:
+        """A player that does not answer {message} is told so by GAME_ERROR with E001."""
         return error_was_sent(harness.matches[match_name], "E001")
 
     @RETRY.recommended(
-        "000-L0568",
-        "decision 30",
-        name=f"{request_name}_other",
-        sentence=f"The other player, which has answered, is not sent {name} again.",
-        needs=[*CAN_PLAY, loss],
+        "000-L0568", "decision 30", name=f"{request_name}_other", needs=[*CAN_PLAY, loss], message=message
     )
     async def other_player(harness: RefereeHarness) -> Evidence:
+        """The other player, which has answered, is not sent {message} again."""
         asked = harness.matches[match_name].received("B", kind)
         if len(asked) > 1:
             raise asked[1].failed("one only", f"{len(asked)} of them")
@@ -122,18 +109,11 @@ async def slow_player(harness: RefereeHarness) -> Evidence:
 
 
 def _add_limit_check(name: str, kind: type[Message], silent: Plan, seconds: float, *requirements: str) -> None:
-    wait = seconds + REAL_LIMITS.retry_seconds
+    message, wait = message_type(kind), seconds + REAL_LIMITS.retry_seconds
 
-    @LIMITS.required(
-        *requirements,
-        "000-L1582",
-        name=name,
-        sentence=f"{message_type(kind)} waits {seconds:g} seconds for its answer, "
-        "and comes again 2 seconds later, 3 times.",
-        needs=CAN_PLAY,
-        full=True,
-    )
+    @LIMITS.required(*requirements, "000-L1582", name=name, needs=CAN_PLAY, full=True, message=message, seconds=seconds)
     async def real(harness: RefereeHarness) -> Evidence:
+        """{message} waits {seconds:g} seconds for its answer, and comes again 2 seconds later, 3 times."""
         match = await harness.play(f"real {name}", silent, plan(OTHER), limits=REAL_LIMITS, slow=True)
         asked = match.received("A", kind)
         if len(asked) != 1 + REAL_LIMITS.max_retries:
