@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence
-from leaguekit.kit.exchanges import Exchange
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.player.matches import (
     CAN_CHOOSE,
@@ -28,28 +25,25 @@ LOSS: Area[PlayerHarness] = Area("loss", "Technical losses")
 TOLERANCE: Area[PlayerHarness] = Area("tolerance", "What may come besides")
 
 
-async def _send_error(harness: PlayerHarness) -> Exchange:
+async def _play_other_match(harness: PlayerHarness) -> None:
     harness.other_match = match = await harness.match_in_new_round(side="B")
     await harness.send("second invitation", match.invitation())
     await harness.send("second call", match.call())
-    return await harness.send("error", match.error("E004", "The choice was not legal."))
 
 
 add_notice_checks(
     ERROR,
+    lambda harness: harness.other_match.error("E004", "The choice was not legal."),
     m.GameError,
-    _send_error,
-    limit=("001-L1565", "000-L1578"),
-    acknowledged=("001-L1620", "001-L1621"),
-    ids=("001-L1622", "001-L1623"),
+    *(1620, "001-L1565", "000-L1578"),
+    prepare=_play_other_match,
 )
 
 
 @ERROR.required("000-L0856", "000-L1334", "decision 31", needs=CAN_CHOOSE)
 async def choice_again(harness: PlayerHarness) -> Evidence:
     """After GAME_ERROR E004, the player answers the same call again with a legal choice."""
-    match = harness.other_match
-    return makes_legal_choice(await harness.send("choice after E004", match.call()), match)
+    return await makes_legal_choice(harness, "choice after E004", harness.other_match)
 
 
 @ERROR.required("003-L0300", "000-L1247", "001-L1035", needs=CAN_JOIN)
@@ -57,7 +51,7 @@ async def invitation_again(harness: PlayerHarness) -> Evidence:
     """After GAME_ERROR E001, the player accepts the invitation when it comes again."""
     match = await harness.match_in_new_round()
     await harness.send("E001", match.error("E001", "The invitation was not answered in time.", "WAITING_FOR_PLAYERS"))
-    return accepts_invitation(await harness.send("invitation after E001", match.invitation()), match)
+    return await accepts_invitation(harness, "invitation after E001", match)
 
 
 @ERROR.required("003-L0300", "001-L1193", needs=[*CAN_JOIN, *CAN_CHOOSE])
@@ -66,7 +60,7 @@ async def timeout_again(harness: PlayerHarness) -> Evidence:
     match = await harness.match_in_new_round()
     await harness.send("third invitation", match.invitation())
     await harness.send("E001", match.error("E001", "The call was not answered in time."))
-    return makes_legal_choice(await harness.send("choice after E001", match.call()), match)
+    return await makes_legal_choice(harness, "choice after E001", match)
 
 
 @REPEAT.required("001-L1035", "000-L0571", name="invitation", needs=CAN_JOIN)
@@ -74,7 +68,7 @@ async def same_invitation(harness: PlayerHarness) -> Evidence:
     """The player accepts an invitation that comes a second time: its answer may have been lost."""
     harness.other_match = match = await harness.match_in_new_round(side="B")
     await harness.send("invitation", match.invitation())
-    return accepts_invitation(await harness.send("invitation once more", match.invitation()), match)
+    return await accepts_invitation(harness, "invitation once more", match)
 
 
 @REPEAT.required("001-L1193", "000-L0806", name="call", needs=[*CAN_JOIN, *CAN_CHOOSE])
@@ -82,7 +76,7 @@ async def same_call(harness: PlayerHarness) -> Evidence:
     """The player answers a call that comes a second time with a legal choice."""
     match = harness.other_match
     await harness.send("call", match.call())
-    return makes_legal_choice(await harness.send("call once more", match.call()), match)
+    return await makes_legal_choice(harness, "call once more", match)
 
 
 @REPEAT.required("000-L0737", "decision 34", name="result", needs=[game_over_notice.answered])
@@ -106,8 +100,7 @@ async def technical_loss(harness: PlayerHarness) -> Evidence:
 @LOSS.required("000-L0571", "003-L0039", name="plays_on", needs=CAN_JOIN)
 async def plays_on_after_loss(harness: PlayerHarness) -> Evidence:
     """After a technical loss, the player accepts its next invitation."""
-    match = await harness.match_in_new_round()
-    return accepts_invitation(await harness.send("next invitation", match.invitation()), match)
+    return await accepts_invitation(harness, "next invitation", await harness.match_in_new_round())
 
 
 @LOSS.required("000-L0878", "decision 33", name="win", needs=[game_over_notice.answered])
@@ -121,16 +114,17 @@ async def technical_win(harness: PlayerHarness) -> Evidence:
 @TOLERANCE.required("003-L0293c", "decision 35", needs=CAN_JOIN)
 async def unannounced(harness: PlayerHarness) -> Evidence:
     """The player accepts an invitation to a round that was not announced to it."""
-    match = await harness.match_in_new_round(announced=False)
-    return accepts_invitation(await harness.send("invitation without announcement", match.invitation()), match)
+    return await accepts_invitation(
+        harness, "invitation without announcement", await harness.match_in_new_round(announced=False)
+    )
 
 
 @TOLERANCE.required("000-L1594", needs=CAN_JOIN)
 async def unknown_fields(harness: PlayerHarness) -> Evidence:
     """The player ignores fields that it does not know."""
     match = await harness.match_in_new_round()
-    message = msgspec.to_builtins(match.invitation()) | {"from_a_later_version": {"of": ["league.v2"]}}
-    return accepts_invitation(await harness.send("invitation with more fields", message), match)
+    more = {"of": ["league.v2"]}
+    return await accepts_invitation(harness, "invitation with more fields", match, from_a_later_version=more)
 
 
 @TOLERANCE.required("000-L1567", "decision 6", needs=[standings_notice.answered])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Iterable
 from statistics import median
 
 from leaguekit.kit.answer_checks import came_in_time, has_gone
-from leaguekit.kit.checks import Area, Evidence, NotRun, fail_if
-from leaguekit.kit.exchanges import Exchange, RecordingClient
+from leaguekit.kit.checks import Area, Evidence, fail_if
+from leaguekit.kit.exchanges import RecordingClient
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.player.matches import CAN_CHOOSE, CAN_JOIN, accepts_invitation, add_notice_checks, makes_legal_choice
 from leaguekit.kit.player.registration import ping
@@ -40,11 +41,16 @@ async def at_once(harness: PlayerHarness) -> Evidence:
     """The player plays {MATCHES_AT_ONCE} matches at once, each with its own match_id."""
     last = await harness.match_in_new_round(number=MATCHES_AT_ONCE)
     matches = [*(harness.keep_open(harness.new_match(number=number)) for number in range(1, MATCHES_AT_ONCE)), last]
-    joins = await asyncio.gather(*(harness.send(f"join {match.match_id}", match.invitation()) for match in matches))
-    for join, match in zip(joins, matches, strict=True):
-        accepts_invitation(join, match)
-    calls = await asyncio.gather(*(harness.send(f"call {match.match_id}", match.call()) for match in matches))
-    return [makes_legal_choice(call, match) for call, match in zip(calls, matches, strict=True)][-1]
+    await _all(accepts_invitation(harness, f"join {match.match_id}", match) for match in matches)
+    return await _all(makes_legal_choice(harness, f"call {match.match_id}", match) for match in matches)
+
+
+async def _all(checks: Iterable[Awaitable[Evidence]]) -> Evidence:
+    """Make checks at the same time. Return the last evidence, or raise the first failure."""
+    for found in await asyncio.gather(*checks, return_exceptions=True):
+        if isinstance(found, BaseException):
+            raise found
+    return found
 
 
 @LIMITS.recommended("000-L0382", "000-L1578", needs=[ping])
@@ -59,31 +65,25 @@ async def second_caller(harness: PlayerHarness) -> Evidence:
 @LIMITS.required("000-L0524", "000-L1573", needs=CAN_JOIN, full=True)
 async def invitations(harness: PlayerHarness) -> Evidence:
     """The player accepts {MANY_REQUESTS} invitations one after the other, each within 5 seconds."""
-    slowest: Exchange | None = None
     for number in range(MANY_REQUESTS):
-        match = await harness.match_in_new_round()
-        exchange = await harness.send(f"invitation {number}", match.invitation())
-        accepts_invitation(exchange, match)
-        slowest = exchange if slowest is None or exchange.seconds > slowest.seconds else slowest
-    return _slowest_evidence(slowest)
+        await accepts_invitation(harness, f"invitation {number}", await harness.match_in_new_round())
+    return _slowest(harness, "invitation")
 
 
 @LIMITS.required("000-L0752", "000-L1574", needs=[*CAN_JOIN, *CAN_CHOOSE], full=True)
 async def choices(harness: PlayerHarness) -> Evidence:
     """The player answers {MANY_REQUESTS} calls one after the other, each within 30 seconds."""
-    slowest: Exchange | None = None
     for number in range(MANY_REQUESTS):
         match = await harness.match_in_new_round()
         await harness.send(f"match {number}", match.invitation())
-        exchange = await harness.send(f"call {number}", match.call())
-        makes_legal_choice(exchange, match)
-        slowest = exchange if slowest is None or exchange.seconds > slowest.seconds else slowest
-    return _slowest_evidence(slowest)
+        await makes_legal_choice(harness, f"call {number}", match)
+    return _slowest(harness, "call")
 
 
-def _slowest_evidence(exchange: Exchange | None) -> Evidence:
-    if exchange is None:
-        raise NotRun("nothing was asked")
+def _slowest(harness: PlayerHarness, name: str) -> Evidence:
+    exchange = max(
+        (harness.answers[f"{name} {number}"] for number in range(MANY_REQUESTS)), key=lambda one: one.seconds
+    )
     return exchange.evidence(f"within {exchange.limit_seconds:g} s", f"{exchange.seconds:.3f} s for the slowest")
 
 
@@ -93,21 +93,15 @@ async def silence(harness: PlayerHarness) -> Evidence:
     match = await harness.match_in_new_round()
     harness.settings.on_progress(f"silence for {SILENT_SECONDS:g} s")
     await asyncio.sleep(SILENT_SECONDS)
-    return accepts_invitation(await harness.send("invitation after silence", match.invitation()), match)
-
-
-async def _send_league_completed(harness: PlayerHarness) -> Exchange:
-    await harness.end_open_matches()
-    return await harness.send("end", harness.league_completed())
+    return await accepts_invitation(harness, "invitation after silence", match)
 
 
 league_completed = add_notice_checks(
     END,
+    PlayerHarness.league_completed,
     m.LeagueCompleted,
-    _send_league_completed,
-    limit=("001-L0751", "000-L1578"),
-    acknowledged=("001-L0853", "001-L0854"),
-    ids=("001-L0855",),
+    *(853, "001-L0751", "000-L1578"),
+    prepare=PlayerHarness.end_open_matches,
 )
 
 

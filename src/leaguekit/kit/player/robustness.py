@@ -39,8 +39,7 @@ async def string_id(harness: PlayerHarness) -> Evidence:
 async def type_as_method(harness: PlayerHarness) -> Evidence:
     """The player also takes the message type as the method, as document 002 has it."""
     match = await harness.match_in_new_round()
-    exchange = await harness.send("invitation by its type", match.invitation(), method="GAME_INVITATION")
-    return accepts_invitation(exchange, match)
+    return await accepts_invitation(harness, "invitation by its type", match, method="GAME_INVITATION")
 
 
 @RPC.recommended("001-L0051", needs=[ping])
@@ -177,8 +176,7 @@ async def alive(harness: PlayerHarness) -> Evidence:
     # The player may answer these as it likes, but it must go on working.
     for body in HOSTILE_BODIES:
         await harness.post(body)
-    match = await harness.match_in_new_round()
-    return accepts_invitation(await harness.send("invitation after rubbish", match.invitation()), match)
+    return await accepts_invitation(harness, "invitation after rubbish", await harness.match_in_new_round())
 
 
 HOSTILE_BODIES: tuple[bytes, ...] = (
