@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import Check, CheckSettings, NotRun, run_checks
+from leaguekit.kit.checks import Check, CheckSettings, Evidence, NotRun, run_checks
 from leaguekit.kit.exchanges import (
     Exchange,
     ExchangesByName,
@@ -141,16 +141,19 @@ class AgentHarness(Harness):
             raise NotRun(f"no {self.role} has registered" if self.expects_registration else self.why_not_registered)
         return self._registration
 
-    async def wait_for_registration(self) -> IncomingRequest | None:
-        """Wait until a registration has arrived and was answered. Return it, or None if none arrives in time."""
+    async def wait_for_registration(self) -> Evidence:
+        """Wait until a registration has arrived and was answered. Raises Failed if none arrives in time."""
         if not self.expects_registration:
             raise NotRun(self.why_not_registered)
+        kind = message_type(BY_NAME[f"register_{self.role}"].request)
+        expected = f"{kind} posted to {self.manager_url} within {self.settings.timeout_seconds:g} s"
         request = await self.inbox.wait_with_progress(
             self.is_registration, self.settings.timeout_seconds, self.role, self.settings.on_progress
         )
-        if request is not None:
-            await self._answered.wait()
-        return request
+        if request is None:
+            raise self.inbox.missing(expected)
+        await self._answered.wait()
+        return request.evidence(expected)
 
     @abstractmethod
     def is_registration(self, request: IncomingRequest) -> bool:
@@ -159,6 +162,11 @@ class AgentHarness(Harness):
     def registration_message(self, request: IncomingRequest) -> Json:
         """Return the message in a registration."""
         return request.message
+
+    @property
+    def registered(self) -> Json:
+        """The message of the registration. Raises NotRun if there is none."""
+        return self.registration_message(self.registration)
 
     def meta_value(self, request: IncomingRequest, name: str) -> Any:
         """Return a value of ``player_meta`` or ``referee_meta`` in a registration."""

@@ -7,7 +7,7 @@ from typing import Any
 from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence, Failed, fail_if
 from leaguekit.kit.exchanges import text_of
-from leaguekit.kit.field_checks import MISSING, values, violations_in
+from leaguekit.kit.field_checks import MISSING, is_call_id, values, violations_in
 from leaguekit.kit.harness import PING_SECONDS
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.protocol import messages as m
@@ -27,11 +27,7 @@ REACH: Area[PlayerHarness] = Area("reach", "Reaching the player")
 @REGISTER.required("000-L0208", "002-L0183", "001-L0008")
 async def comes(harness: PlayerHarness) -> Evidence:
     """The player registers: it posts LEAGUE_REGISTER_REQUEST to the manager's /mcp."""
-    expected = f"LEAGUE_REGISTER_REQUEST posted to {harness.manager_url} within {harness.settings.timeout_seconds:g} s"
-    request = await harness.wait_for_registration()
-    if request is None:
-        raise harness.inbox.missing(expected)
-    return request.evidence(expected)
+    return await harness.wait_for_registration()
 
 
 @REGISTER.required("001-L0035", "001-L0037", "001-L0038", "002-L0057", name="request", needs=[comes])
@@ -41,27 +37,22 @@ async def is_rpc_request(harness: PlayerHarness) -> Evidence:
     value = request.value
     expected = '{"jsonrpc": "2.0", "method": …, "params": {…}, "id": a number or text}'
     wrong = [name for name in ("jsonrpc", "method", "params", "id") if name not in value]
-    wrong += [] if value.get("jsonrpc") == "2.0" or "jsonrpc" in wrong else ["jsonrpc"]
-    if harness.registration_message(request) is not request.message:
-        wrong.append("params (the message is not directly in it)")
-    if isinstance(value.get("id"), bool) or not isinstance(value.get("id", 0), int | float | str):
-        wrong.append("id")
+    wrong += ["jsonrpc"] if value.get("jsonrpc", "2.0") != "2.0" else []
+    wrong += ["params (the message is not directly in it)"] if harness.registered is not request.message else []
+    wrong += [] if is_call_id(value.get("id", 0)) else ["id"]
     return request.fail_if(bool(wrong), expected, f"{', '.join(wrong)} missing or wrong")
 
 
 @REGISTER.required("001-L0241", "002-L0064", needs=[comes])
 async def method(harness: PlayerHarness) -> Evidence:
     """The registration's method is register_player, or the message type."""
-    names = BY_REQUEST[m.LeagueRegisterRequest].names
+    names, request = BY_REQUEST[m.LeagueRegisterRequest].names, harness.registration
     expected = f"the method {' or '.join(names)}"
-    return harness.registration.fail_if(
-        harness.registration.method not in names, expected, f"the method {harness.registration.method!r}"
-    )
+    return request.fail_if(request.method not in names, expected, f"the method {request.method!r}")
 
 
 def _fields_are_valid(harness: PlayerHarness, *paths: str) -> Evidence:
-    request = harness.registration
-    message = harness.registration_message(request)
+    request, message = harness.registration, harness.registered
     found = [one for path in paths for one in violations_in(message, m.LeagueRegisterRequest, path)]
     if "message_type" in paths and message.get("message_type") != "LEAGUE_REGISTER_REQUEST":
         raise request.failed("message_type: LEAGUE_REGISTER_REQUEST", str(message.get("message_type")))
@@ -81,7 +72,7 @@ async def envelope(harness: PlayerHarness) -> Evidence:
 async def sender(harness: PlayerHarness) -> Evidence:
     """The registration's sender is player: and a name."""
     found = _fields_are_valid(harness, "sender")
-    if not str(harness.registration_message(harness.registration)["sender"]).startswith("player:"):
+    if not str(harness.registered["sender"]).startswith("player:"):
         raise Failed(found._replace(expected="sender: player: and a name"))
     return found
 
@@ -96,11 +87,7 @@ async def timestamp(harness: PlayerHarness) -> Evidence:
 async def clock(harness: PlayerHarness) -> Evidence:
     """The player's clock is right to within {CLOCK_SECONDS:g} seconds."""
     request = harness.registration
-    seconds = abs(
-        (
-            times.parse_timestamp(harness.registration_message(request)["timestamp"]) - request.received_at
-        ).total_seconds()
-    )
+    seconds = abs((times.parse_timestamp(harness.registered["timestamp"]) - request.received_at).total_seconds())
     found = request.evidence("the time at which it was sent", f"a time {seconds:.0f} s from ours")
     return fail_if(seconds > CLOCK_SECONDS, found)
 
@@ -115,7 +102,7 @@ async def name(harness: PlayerHarness) -> Evidence:
 async def games(harness: PlayerHarness) -> Evidence:
     """The player lists the game of this league in its game_types."""
     found = _fields_are_valid(harness, "player_meta.game_types")
-    if harness.game.name not in harness.registration_message(harness.registration)["player_meta"]["game_types"]:
+    if harness.game.name not in harness.registered["player_meta"]["game_types"]:
         raise Failed(found._replace(expected=f"game_types with {harness.game.name} among them (or another --game)"))
     return found
 
@@ -139,12 +126,11 @@ async def version(harness: PlayerHarness) -> Evidence:
 @REGISTER.recommended("003-L0279", needs=[version])
 async def declares(harness: PlayerHarness) -> Evidence:
     """The player declares its protocol_version."""
-    found = harness.registration.evidence("protocol_version in player_meta")
-    return fail_if(_version(harness) is MISSING, found)
+    return harness.registration.fail_if(_version(harness) is MISSING, "protocol_version in player_meta")
 
 
 def _version(harness: PlayerHarness) -> Any:
-    return values(harness.registration_message(harness.registration), "player_meta.protocol_version")[0]
+    return values(harness.registered, "player_meta.protocol_version")[0]
 
 
 @REGISTER.required("000-L1566", needs=[comes], MAX_BYTES=MAX_BYTES)
@@ -171,9 +157,8 @@ async def early(harness: PlayerHarness) -> Evidence:
     """The player listens before it registers: a call during the registration is answered."""
     request = harness.registration
     exchange = harness.answers["early"]
-    if exchange.answer is None:
-        hint = f"an HTTP answer within {PING_SECONDS:g} s (a league with --profile open calls only later)"
-        raise exchange.failed(hint)
+    expected = f"an HTTP answer within {PING_SECONDS:g} s (a league with --profile open calls only later)"
+    exchange.fail_if(exchange.answer is None, expected)
     return came_in_time(exchange)._replace(sent=f"{text_of(exchange.sent)} while it registers by {request.method}")
 
 

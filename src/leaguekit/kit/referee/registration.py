@@ -18,12 +18,9 @@ RPC: Area[RefereeHarness] = Area("rpc", "JSON-RPC 2.0")
 @REGISTER.required("000-L0087", "001-L0098", "001-L0008")
 async def comes(harness: RefereeHarness) -> Evidence:
     """The referee registers: it posts REFEREE_REGISTER_REQUEST to the manager's /mcp."""
-    expected = f"REFEREE_REGISTER_REQUEST posted to {harness.manager_url} within {harness.settings.timeout_seconds:g} s"
-    request = await harness.wait_for_registration()
-    if request is None:
-        raise harness.inbox.missing(expected)
-    harness.messages["registration"] = [ReceivedMessage(request, {"sender": StartsWith("referee:")})]
-    return request.evidence(expected)
+    found = await harness.wait_for_registration()
+    harness.messages["registration"] = [ReceivedMessage(harness.registration, {"sender": StartsWith("referee:")})]
+    return found
 
 
 _fields = add_request_checks(
