@@ -64,6 +64,10 @@ class Harness(ABC):
     def good_call(self) -> m.Request:
         """Return a message that the agent must accept any number of times."""
 
+    def first(self, name: str) -> IncomingRequest:
+        """Return the first message that is kept under a name."""
+        return self.messages[name][0].request
+
     async def post(self, body: bytes, call_id: int | str | None = None) -> Exchange:
         """Post any body to the agent."""
         return await self.client.post(self.url, body, SECONDS, call_id)

@@ -7,10 +7,9 @@ from collections import Counter
 
 from leaguekit.kit.answer_checks import is_refusal, is_result
 from leaguekit.kit.checks import Area, Evidence, Failed
-from leaguekit.kit.exchanges import IncomingRequest, is_a
-from leaguekit.kit.field_checks import Field, ReceivedMessage, add_request_checks, envelope, named, value
+from leaguekit.kit.exchanges import is_a
+from leaguekit.kit.field_checks import Field, add_request_checks, envelope, named, value
 from leaguekit.kit.manager.harness import ROUND_SECONDS, ManagerHarness
-from leaguekit.kit.manager.kit_agents import MANAGER_SENDER
 from leaguekit.kit.manager.reports import completed, first_fixture, others_accepted, report_accepted
 from leaguekit.kit.manager.rounds import check_sent_to_all, round_number
 from leaguekit.kit.manager.standings import check_counts, check_order, check_rows, check_ties
@@ -65,15 +64,8 @@ async def last_round(harness: ManagerHarness) -> Evidence:
 async def to_players(harness: ManagerHarness) -> Evidence:
     """When all rounds are over, every player is told of the end."""
     found = await check_sent_to_all(harness, m.LeagueCompleted, harness.players)
-    wanted = {
-        "sender": MANAGER_SENDER,
-        "league_id": harness.league_id,
-        "total_rounds": len(harness.rounds),
-        "total_matches": len(harness.results),
-    }
-    harness.messages["end"] = [
-        ReceivedMessage(player.received(m.LeagueCompleted)[0], wanted) for player in harness.players
-    ]
+    wanted = {"total_rounds": len(harness.rounds), "total_matches": len(harness.results)}
+    harness.keep("end", [player.received(m.LeagueCompleted)[0] for player in harness.players], wanted)
     return found
 
 
@@ -106,42 +98,38 @@ _row_fields = [one for one in _fields if "[]" in one.id]
 _champion = [one for one in _fields if ".champion." in one.id]
 
 
-def _end(harness: ManagerHarness) -> IncomingRequest:
-    return harness.messages["end"][0].request
-
-
 @END.required("000-L0493", needs=[to_players, *_row_fields])
 async def rows(harness: ManagerHarness) -> Evidence:
     """The final standings have a row for every player."""
-    return check_rows(_end(harness), "final_standings", harness)
+    return check_rows(harness.first("end"), "final_standings", harness)
 
 
 @END.required("000-L1524", "001-L1465", needs=[to_players, *_row_fields])
 async def right(harness: ManagerHarness) -> Evidence:
     """The final standings are right: three points a win, one a draw, also by technical losses."""
-    return check_counts(_end(harness), "final_standings", harness, ("points",))
+    return check_counts(harness.first("end"), "final_standings", harness, ("points",))
 
 
 @END.required("000-L0492", "000-L0511", needs=[to_players, *_row_fields, right])
 async def order(harness: ManagerHarness) -> Evidence:
     """The final standings are in the order of points, and of ranks from 1."""
-    return check_order(_end(harness), "final_standings")
+    return check_order(harness.first("end"), "final_standings")
 
 
 @END.recommended("000-L1020", "decision 27", needs=[to_players, *_row_fields, rows, right, order])
 async def ties(harness: ManagerHarness) -> Evidence:
     """Equal points: head-to-head, Sonneborn–Berger, wins, fewest technical losses; no two ranks are alike."""
-    return check_ties(_end(harness), "final_standings", harness)
+    return check_ties(harness.first("end"), "final_standings", harness)
 
 
 @END.required("000-L0510", needs=[to_players, *_champion, right])
 async def champion(harness: ManagerHarness) -> Evidence:
     """The champion is who has the most points."""
     best = max(row.points for row in harness.table.rows.values())
-    winner = value(_end(harness).message, "champion.player_id")
+    winner = value(harness.first("end").message, "champion.player_id")
     row = harness.table.rows.get(str(winner))
-    return _end(harness).fail_if(
-        row is None or row.points != best or value(_end(harness).message, "champion.points") != best,
+    return harness.first("end").fail_if(
+        row is None or row.points != best or value(harness.first("end").message, "champion.points") != best,
         f"a champion with {best} points",
     )
 

@@ -24,9 +24,9 @@ from leaguekit.kit.exchanges import (
     is_a,
     with_changes,
 )
-from leaguekit.kit.field_checks import value
+from leaguekit.kit.field_checks import ReceivedMessage, value
 from leaguekit.kit.harness import SECONDS, Harness
-from leaguekit.kit.manager.kit_agents import LeagueAgent
+from leaguekit.kit.manager.kit_agents import MANAGER_SENDER, LeagueAgent
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Table
 from leaguekit.protocol import messages as m
@@ -183,6 +183,11 @@ class ManagerHarness(Harness):
             "result": msgspec.to_builtins(self.result_of(fixture)),
         }
         return with_changes(report, changes)
+
+    def keep(self, name: str, requests: Iterable[IncomingRequest], wanted: Json) -> None:
+        """Keep messages of the manager under ``name``, with the values that they must have."""
+        common = {"sender": MANAGER_SENDER, "league_id": self.league_id}
+        self.messages.setdefault(name, []).extend(ReceivedMessage(one, common | wanted) for one in requests)
 
     # The league from its start to its end
 

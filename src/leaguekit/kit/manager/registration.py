@@ -7,7 +7,7 @@ from typing import Any
 
 from leaguekit.kit.answer_checks import came_in_time, has_data, is_refusal, is_result
 from leaguekit.kit.checks import Area, Check, Evidence, NotCheckable
-from leaguekit.kit.exchanges import Exchange
+from leaguekit.kit.exchanges import Exchange, Json
 from leaguekit.kit.field_checks import Field, add_answer_checks, recommended
 from leaguekit.kit.manager.harness import ManagerHarness
 from leaguekit.protocol import messages as m
@@ -158,8 +158,7 @@ def is_refused(exchange: Exchange) -> Evidence:
     """Check that a registration was refused, by a result with REJECTED or by an error."""
     if exchange.error is not None:
         return is_refusal(exchange)
-    if exchange.message.get("status") != "REJECTED":
-        raise exchange.failed("status: REJECTED, or an error")
+    exchange.fail_if(exchange.message.get("status") != "REJECTED", "status: REJECTED, or an error")
     return exchange.evidence("status: REJECTED")
 
 
@@ -169,56 +168,38 @@ def error_code_of(exchange: Exchange) -> Any:
     return fields.get("error_code")
 
 
-def _add_refusal_check(
-    name: str, sentence: str, *requirements: str, role: Role = "player", is_required: bool = False, **meta: Any
-) -> Check[ManagerHarness]:
-    needs = player_accepted if role == "player" else referee_accepted
+_CHESS = {"game_types": ["chess"]}
+# The name of the check, the agent that is refused, how it describes itself, and the requirements.
+_REFUSED: tuple[tuple[str, str, Json, tuple[str, ...]], ...] = (
+    ("game", "A player that does not know the league's game", _CHESS, ("000-L0304", "001-L0332")),
+    ("referees_game", "A referee that does not know the league's game", _CHESS, ("000-L0194", "001-L0205")),
+    ("endpoint", "A player that nobody can reach", {"contact_endpoint": NO_LISTENER}, ("000-L0305", "decision 20")),
+    ("version", "A player of protocol version 1.0.0", {"protocol_version": "1.0.0"}, ("000-L0306", "003-L0288")),
+    ("long_name", "A name of 51 characters", {"display_name": "x" * 51}, ("000-L0230", "000-L1568")),
+    ("capacity", "A referee of 11 matches at once", {"max_concurrent_matches": 11}, ("000-L0129", "decision 17")),
+    ("url", "A contact_endpoint that is no URL", {"contact_endpoint": "here"}, ("000-L0243",)),
+)
 
-    @REFUSED.check(*requirements, name=name, sentence=sentence, is_required=is_required, needs=needs)
+
+def _add_refusal_check(name: str, what: str, meta: Json, requirements: tuple[str, ...]) -> Check[ManagerHarness]:
+    is_referee = what.startswith("A referee")
+
+    @REFUSED.check(
+        *requirements,
+        name=name,
+        is_required=name in ("game", "url"),
+        needs=referee_accepted if is_referee else player_accepted,
+        what=what,
+    )
     async def refused(harness: ManagerHarness) -> Evidence:
+        """{what} is refused."""
+        role: Role = "referee" if is_referee else "player"
         return is_refused(await harness.register(name, role, f"Kit {name}", **meta))
 
     return refused
 
 
-wrong_game = _add_refusal_check(
-    "game",
-    "A player that does not know the league's game is refused.",
-    "000-L0304",
-    "001-L0332",
-    is_required=True,
-    game_types=["chess"],
-)
-_add_refusal_check(
-    "referees_game",
-    "A referee that does not know the league's game is refused.",
-    "000-L0194",
-    "001-L0205",
-    role="referee",
-    game_types=["chess"],
-)
-_add_refusal_check(
-    "endpoint",
-    "A player that nobody can reach is refused.",
-    "000-L0305",
-    "decision 20",
-    contact_endpoint=NO_LISTENER,
-)
-_add_refusal_check(
-    "version", "A player of protocol version 1.0.0 is refused.", "000-L0306", "003-L0288", protocol_version="1.0.0"
-)
-_add_refusal_check("long_name", "A name of 51 characters is refused.", "000-L0230", "000-L1568", display_name="x" * 51)
-_add_refusal_check(
-    "capacity",
-    "A referee of 11 matches at once is refused.",
-    "000-L0129",
-    "decision 17",
-    role="referee",
-    max_concurrent_matches=11,
-)
-_add_refusal_check(
-    "url", "A contact_endpoint that is no URL is refused.", "000-L0243", contact_endpoint="here", is_required=True
-)
+wrong_game, *_ = [_add_refusal_check(*row) for row in _REFUSED]
 
 
 @REFUSED.required("000-L0201", "000-L0288", "000-L1513", needs=[wrong_game])
@@ -227,10 +208,8 @@ async def reason(harness: ManagerHarness) -> Evidence:
     exchange = harness.answers["game"]
     if exchange.error is not None:
         return exchange.evidence("an error says why by itself")
-    return exchange.fail_if(
-        exchange.result.get("player_id") is not None or not isinstance(exchange.result.get("reason"), str),
-        "player_id: null, and a reason in words",
-    )
+    is_right = exchange.result.get("player_id") is None and isinstance(exchange.result.get("reason"), str)
+    return exchange.fail_if(not is_right, "player_id: null, and a reason in words")
 
 
 @REFUSED.required("001-L0327", "000-L1506", needs=player_accepted)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 from leaguekit.kit.answer_checks import has_data, is_refusal, is_result
 from leaguekit.kit.checks import Area, Check, Evidence, Failed
 from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, is_a
 from leaguekit.kit.field_checks import (
     Field,
-    ReceivedMessage,
     add_answer_checks,
     add_request_checks,
     envelope,
@@ -20,7 +18,7 @@ from leaguekit.kit.field_checks import (
 )
 from leaguekit.kit.harness import SECONDS
 from leaguekit.kit.manager.harness import BROADCAST_SECONDS, ROUND_SECONDS, Fixture, ManagerHarness, rows_of
-from leaguekit.kit.manager.kit_agents import MANAGER_SENDER, LeagueAgent
+from leaguekit.kit.manager.kit_agents import LeagueAgent
 from leaguekit.kit.manager.rounds import (
     announced,
     check_sent_to_all,
@@ -52,13 +50,20 @@ def first_fixture(harness: ManagerHarness) -> Fixture:
 # Reports that are refused
 
 
-def _add_refusal_check(
-    name: str, sentence: str, *requirements: str, is_required: bool = True, **changes: Any
-) -> Check[ManagerHarness]:
-    """Add a check that the report of the first match is refused if some fields are changed."""
+# The name of the check, which report is refused, its changes, and the requirements.
+_REFUSED: tuple[tuple[str, str, Json, tuple[str, ...]], ...] = (
+    ("wrong_token", "with a wrong token", {"auth_token": FORGED_AUTH}, ("001-L1439", "000-L1229")),
+    ("no_token", "without a token", {"auth_token": ...}, ("000-L1228",)),
+    ("unknown", "of a match that there is not", {"match_id": "R99M99"}, ("001-L1440",)),
+    ("other_league", "for another league", {"league_id": "league_of_others"}, ("001-L1940", "decision 10")),
+    ("no_result", "without a result", {"result": ...}, ("001-L1438", "000-L0924")),
+)
 
-    @REPORT.check(*requirements, name=name, sentence=sentence, is_required=is_required, needs=_CAN_REPORT)
+
+def _add_refusal_check(name: str, which: str, changes: Json, requirements: tuple[str, ...]) -> Check[ManagerHarness]:
+    @REPORT.check(*requirements, name=name, is_required=name != "other_league", needs=_CAN_REPORT, which=which)
     async def refused(harness: ManagerHarness) -> Evidence:
+        """A report {which} is refused."""
         # The result depends on the assignment, which has the seed of the draw.
         await harness.wait_for_assignments(1)
         return is_refusal(await harness.send(name, harness.report(first_fixture(harness), **changes)))
@@ -66,24 +71,7 @@ def _add_refusal_check(
     return refused
 
 
-wrong_token = _add_refusal_check(
-    "wrong_token", "A report with a wrong token is refused.", "001-L1439", "000-L1229", auth_token=FORGED_AUTH
-)
-no_token = _add_refusal_check("no_token", "A report without a token is refused.", "000-L1228", auth_token=...)
-unknown = _add_refusal_check(
-    "unknown", "A report of a match that there is not is refused.", "001-L1440", match_id="R99M99"
-)
-_add_refusal_check(
-    "other_league",
-    "A report for another league is refused.",
-    "001-L1940",
-    "decision 10",
-    is_required=False,
-    league_id="league_of_others",
-)
-no_result = _add_refusal_check(
-    "no_result", "A report without a result is refused.", "001-L1438", "000-L0924", result=...
-)
+wrong_token, no_token, unknown, _, no_result = [_add_refusal_check(*row) for row in _REFUSED]
 
 
 def _add_number_check(check: Check[ManagerHarness], name: str, number: int, *requirements: str) -> None:
@@ -119,16 +107,13 @@ async def by_other_referee(harness: ManagerHarness) -> Evidence:
     return is_refusal(await harness.send("by another", harness.report(fixture, other)))
 
 
-def _contradiction(harness: ManagerHarness) -> Json:
-    fixture = first_fixture(harness)
-    report = harness.report(fixture)
-    return report | {"result": report["result"] | {"score": {fixture.a: 3, fixture.b: 3}}}
-
-
 @REPORT.recommended("000-L0932", "000-L0943", needs=_CAN_REPORT)
 async def contradiction(harness: ManagerHarness) -> Evidence:
     """A result that contradicts itself (3–3) is refused."""
-    return is_refusal(await harness.send("contradiction", _contradiction(harness)))
+    fixture = first_fixture(harness)
+    report = harness.report(fixture)
+    report["result"]["score"] = {fixture.a: 3, fixture.b: 3}
+    return is_refusal(await harness.send("contradiction", report))
 
 
 # Reports that are accepted
@@ -180,11 +165,9 @@ async def duplicate_data(harness: ManagerHarness) -> Evidence:
 # Standings
 
 
-@STANDINGS.recommended(
-    "000-L0945", "000-L1016", "decision 25", needs=[report_accepted], BROADCAST_SECONDS=BROADCAST_SECONDS
-)
+@STANDINGS.recommended("000-L0945", "000-L1016", "decision 25", needs=[report_accepted], seconds=BROADCAST_SECONDS)
 async def soon(harness: ManagerHarness) -> Evidence:
-    """Within {BROADCAST_SECONDS:g} seconds of a result all players are sent the standings."""
+    """Within {seconds:g} seconds of a result all players are sent the standings."""
     return await check_sent_to_all(harness, m.LeagueStandingsUpdate, harness.players)
 
 
@@ -203,18 +186,16 @@ async def standings_sent(harness: ManagerHarness) -> Evidence:
     """After the round all players are sent the standings."""
     expected = "LEAGUE_STANDINGS_UPDATE after the last report"
     for player in harness.players:
-        await player.inbox.wait_for(_has_all_results(harness, player), SECONDS)
+        await player.inbox.wait_for(partial(_has_all_results, harness, player), SECONDS)
         if len(player.received(m.LeagueStandingsUpdate)) <= harness.updates_before[player.id]:
             raise Failed(Evidence(came=f"nothing came to {player.id}", expected=expected))
-    wanted = {"sender": MANAGER_SENDER, "league_id": harness.league_id, "round_id": 1}
-    harness.messages["standings"] = [
-        ReceivedMessage(player.received(m.LeagueStandingsUpdate)[-1], wanted) for player in harness.players
-    ]
-    return harness.messages["standings"][0].request.evidence(expected)
+    last = [player.received(m.LeagueStandingsUpdate)[-1] for player in harness.players]
+    harness.keep("standings", last, {"round_id": 1})
+    return last[0].evidence(expected)
 
 
-def _has_all_results(harness: ManagerHarness, player: LeagueAgent) -> Callable[[IncomingRequest], bool]:
-    return lambda _one: _counts_all_results(harness, player.received(m.LeagueStandingsUpdate))
+def _has_all_results(harness: ManagerHarness, player: LeagueAgent, _request: IncomingRequest) -> bool:
+    return _counts_all_results(harness, player.received(m.LeagueStandingsUpdate))
 
 
 def _counts_all_results(harness: ManagerHarness, updates: list[IncomingRequest]) -> bool:
@@ -243,14 +224,10 @@ _fields = add_request_checks(
 _row_fields = [one for one in _fields if "[]" in one.id]
 
 
-def _last_standings(harness: ManagerHarness) -> IncomingRequest:
-    return harness.messages["standings"][0].request
-
-
 @STANDINGS.required("000-L0995", name="rows", needs=[standings_sent, *_row_fields])
 async def standings_rows(harness: ManagerHarness) -> Evidence:
     """The standings have a row for every player."""
-    return check_rows(_last_standings(harness), "standings", harness)
+    return check_rows(harness.first("standings"), "standings", harness)
 
 
 @STANDINGS.required(
@@ -258,13 +235,13 @@ async def standings_rows(harness: ManagerHarness) -> Evidence:
 )
 async def standings_right(harness: ManagerHarness) -> Evidence:
     """The standings are right: three points a win, one a draw, and played is their sum."""
-    return check_counts(_last_standings(harness), "standings", harness, COUNTS)
+    return check_counts(harness.first("standings"), "standings", harness, COUNTS)
 
 
 @STANDINGS.required("000-L0994", "001-L0522b", name="order", needs=[standings_sent, *_row_fields, standings_right])
 async def standings_order(harness: ManagerHarness) -> Evidence:
     """The standings are in the order of points, and of ranks from 1."""
-    return check_order(_last_standings(harness), "standings")
+    return check_order(harness.first("standings"), "standings")
 
 
 # The end of the round
@@ -277,8 +254,6 @@ async def completed(harness: ManagerHarness) -> Evidence:
     fixtures = harness.rounds[1]
     statuses = [harness.result_of(one).details.status for one in fixtures]
     wanted = {
-        "sender": MANAGER_SENDER,
-        "league_id": harness.league_id,
         "round_id": 1,
         "next_round_id": 2,
         "summary.total_matches": len(fixtures),
@@ -286,9 +261,7 @@ async def completed(harness: ManagerHarness) -> Evidence:
         "summary.draws": statuses.count("DRAW"),
         "summary.technical_losses": statuses.count("TECHNICAL_LOSS"),
     }
-    harness.messages["completed"] = [
-        ReceivedMessage(player.received(m.RoundCompleted)[0], wanted) for player in harness.players
-    ]
+    harness.keep("completed", [player.received(m.RoundCompleted)[0] for player in harness.players], wanted)
     # The queries that follow need the matches of the next round.
     await harness.wait_for_round(2, ROUND_SECONDS)
     return found
@@ -323,7 +296,7 @@ add_request_checks(
 @COMPLETED.required("000-L0431", "001-L0668", "decision 26", name="count", needs=[completed])
 async def completed_count(harness: ManagerHarness) -> Evidence:
     """The end of a round counts its matches, in matches_completed or matches_played."""
-    request = harness.messages["completed"][0].request
+    request = harness.first("completed")
     found = [value(request.message, name) for name in ("matches_completed", "matches_played")]
     count = len(harness.rounds[1])
     is_wrong = count not in found or not {*found} <= {None, count}

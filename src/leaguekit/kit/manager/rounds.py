@@ -6,10 +6,9 @@ from collections import Counter
 
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
 from leaguekit.kit.documented_game import GAME
-from leaguekit.kit.exchanges import IncomingRequest
-from leaguekit.kit.field_checks import Field, ReceivedMessage, add_request_checks, envelope, named, recommended, value
+from leaguekit.kit.field_checks import Field, add_request_checks, envelope, named, recommended, value
 from leaguekit.kit.manager.harness import ManagerHarness
-from leaguekit.kit.manager.kit_agents import MANAGER_SENDER, LeagueAgent
+from leaguekit.kit.manager.kit_agents import LeagueAgent
 from leaguekit.kit.manager.registration import (
     error_code_of,
     is_refused,
@@ -57,18 +56,9 @@ async def announced(harness: ManagerHarness) -> Evidence:
         started = harness.answers.get("start")
         came = "nothing came to the players" if started is None else f"nothing came; the start: {started.came}"
         raise Failed(Evidence(came=came, expected=f"ROUND_ANNOUNCEMENT within {harness.settings.timeout_seconds:g} s"))
-    harness.messages["announcement"] = [
-        ReceivedMessage(
-            harness.players[0].received(m.RoundAnnouncement)[0],
-            {
-                "sender": MANAGER_SENDER,
-                "league_id": harness.league_id,
-                "round_id": 1,
-                "matches[].game_type": GAME.name,
-            },
-        )
-    ]
-    return harness.messages["announcement"][0].request.evidence("ROUND_ANNOUNCEMENT")
+    received = harness.players[0].received(m.RoundAnnouncement)[0]
+    harness.keep("announcement", [received], {"round_id": 1, "matches[].game_type": GAME.name})
+    return received.evidence("ROUND_ANNOUNCEMENT")
 
 
 _fields = add_request_checks(
@@ -106,15 +96,11 @@ async def to_referees(harness: ManagerHarness) -> Evidence:
     return await check_sent_to_all(harness, m.RoundAnnouncement, harness.referees)
 
 
-def _announcement(harness: ManagerHarness) -> IncomingRequest:
-    return harness.messages["announcement"][0].request
-
-
 @ROUND.required("000-L0369", needs=[announced, *_ids])
 async def numbers(harness: ManagerHarness) -> Evidence:
     """The number in a match's id is that of its round, and no two ids are alike."""
     ids = [one.match_id for one in harness.rounds[1]]
-    return _announcement(harness).fail_if(
+    return harness.first("announcement").fail_if(
         not all(one.startswith("R1M") for one in ids) or len(set(ids)) != len(ids),
         "R1M1, R1M2 and so on",
         ", ".join(ids),
@@ -126,7 +112,7 @@ async def pairs(harness: ManagerHarness) -> Evidence:
     """Each match is between two players of the league, and nobody plays twice in a round."""
     playing = [one for match in harness.rounds[1] for one in (match.a, match.b)]
     expected = f"each of {ids_of(harness.players)} once at most"
-    return _announcement(harness).fail_if(
+    return harness.first("announcement").fail_if(
         max(Counter(playing).values()) > 1 or not set(playing) <= set(harness.table.rows), expected, ", ".join(playing)
     )
 
@@ -135,7 +121,7 @@ async def pairs(harness: ManagerHarness) -> Evidence:
 async def whole(harness: ManagerHarness) -> Evidence:
     """The announcement has all matches of the round: nobody rests who could play."""
     expected = f"{len(harness.players) // 2} matches"
-    return _announcement(harness).fail_if(
+    return harness.first("announcement").fail_if(
         len(harness.rounds[1]) != len(harness.players) // 2, expected, f"{len(harness.rounds[1])} matches"
     )
 
@@ -145,7 +131,7 @@ async def endpoints(harness: ManagerHarness) -> Evidence:
     """referee_endpoint is that of a referee of the league."""
     known = {one.url for one in harness.referees}
     named = {one.referee_endpoint for one in harness.rounds[1]}
-    return _announcement(harness).fail_if(not named <= known, f"one of {', '.join(sorted(known))}")
+    return harness.first("announcement").fail_if(not named <= known, f"one of {', '.join(sorted(known))}")
 
 
 @ROUND.recommended("decision 22", name="copy", needs=[announced, to_referees, pairs])
@@ -197,26 +183,18 @@ async def matches_assigned(harness: ManagerHarness) -> Evidence:
         if given is None or given[0].url != fixture.referee_endpoint:
             came = "no start_match" if given is None else f"start_match to {given[0].id}"
             raise Failed(Evidence(came=f"{came} for {fixture.match_id}", expected=f"at {fixture.referee_endpoint}"))
-    harness.messages["assignment"] = [
-        ReceivedMessage(
-            given[1],
-            {
-                "sender": MANAGER_SENDER,
-                "league_id": harness.league_id,
-                "round_id": fixture.round_id,
-                "match_id": fixture.match_id,
-                "game_type": GAME.name,
-                "attempt": 1,
-                "player_A.player_id": fixture.a,
-                "player_B.player_id": fixture.b,
-                "player_A.endpoint": harness.agents[fixture.a].url,
-                "player_B.endpoint": harness.agents[fixture.b].url,
-            },
-        )
-        for fixture in harness.rounds[1]
-        if (given := harness.assignment_of(fixture)) is not None
-    ]
-    return harness.messages["assignment"][0].request.evidence("MATCH_ASSIGNMENT")
+        wanted = {
+            "round_id": fixture.round_id,
+            "match_id": fixture.match_id,
+            "game_type": GAME.name,
+            "attempt": 1,
+            "player_A.player_id": fixture.a,
+            "player_B.player_id": fixture.b,
+            "player_A.endpoint": harness.agents[fixture.a].url,
+            "player_B.endpoint": harness.agents[fixture.b].url,
+        }
+        harness.keep("assignment", [given[1]], wanted)
+    return harness.first("assignment").evidence("MATCH_ASSIGNMENT")
 
 
 add_request_checks(
@@ -258,6 +236,6 @@ async def tokens_kept(harness: ManagerHarness) -> Evidence:
 async def announcement_lead(harness: ManagerHarness) -> Evidence:
     """A round's first match begins at least 60 seconds after the announcement."""
     first = min(one.request.loop_time for one in harness.messages["assignment"])
-    seconds = first - _announcement(harness).loop_time
+    seconds = first - harness.first("announcement").loop_time
     found = Evidence(came=f"{seconds:.1f} s", expected=f"at least {LEAD_SECONDS:g} s")
     return fail_if(seconds < LEAD_SECONDS - 0.5, found)

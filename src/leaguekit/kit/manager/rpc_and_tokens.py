@@ -98,27 +98,19 @@ async def wrong_type(harness: ManagerHarness) -> Evidence:
     return is_refusal(await harness.send("other type", _query(harness, query_type="GET_RICH")), 6002)
 
 
-def _add_failure_check(name: str, sentence: str, code: str, *requirements: str, **params: Any) -> None:
-    @TOKEN.recommended(*requirements, "decision 29", name=name, sentence=sentence, needs=player_accepted)
-    async def unsuccessful(harness: ManagerHarness) -> Evidence:
-        exchange = await harness.send(name, harness.query("GET_PLAYER_STATS", **params))
-        expected = f"success: false, with the error {code}"
-        is_right = exchange.message.get("success") is False and value(exchange.message, "error.error_code") == code
-        return exchange.fail_if(not is_right, expected)
+async def _has_no_success(harness: ManagerHarness, code: str, **params: Any) -> Evidence:
+    exchange = await harness.send(f"query with {code}", harness.query("GET_PLAYER_STATS", **params))
+    is_right = exchange.message.get("success") is False and value(exchange.message, "error.error_code") == code
+    return exchange.fail_if(not is_right, f"success: false, with the error {code}")
 
 
-_add_failure_check(
-    "unknown_player",
-    "A query about nobody has no success, and E005.",
-    "E005",
-    "000-L1227",
-    "000-L1170b",
-    player_id="P999999",
-)
-_add_failure_check(
-    "no_parameter",
-    "A query without a parameter that it needs has no success, and E003.",
-    "E003",
-    "000-L1100",
-    "000-L1170b",
-)
+@TOKEN.recommended("000-L1227", "000-L1170b", "decision 29", needs=player_accepted)
+async def unknown_player(harness: ManagerHarness) -> Evidence:
+    """A query about nobody has no success, and E005."""
+    return await _has_no_success(harness, "E005", player_id="P999999")
+
+
+@TOKEN.recommended("000-L1100", "000-L1170b", "decision 29", needs=player_accepted)
+async def no_parameter(harness: ManagerHarness) -> Evidence:
+    """A query without a parameter that it needs has no success, and E003."""
+    return await _has_no_success(harness, "E003")

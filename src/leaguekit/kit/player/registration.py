@@ -133,7 +133,7 @@ def _version(harness: PlayerHarness) -> Any:
     return values(harness.registered, "player_meta.protocol_version")[0]
 
 
-@REGISTER.required("000-L1566", needs=[comes], MAX_BYTES=MAX_BYTES)
+@REGISTER.required("000-L1566", needs=[comes])
 async def size(harness: PlayerHarness) -> Evidence:
     """The registration has at most {MAX_BYTES:,} bytes."""
     came = len(harness.registration.body)
