@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from leaguekit.games.base import SIDES, Side, other
-from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
+from leaguekit.kit.checks import Area, Evidence, Failed
 from leaguekit.kit.documented_game import CHOICE, ONE, OTHER, WRONG_CHOICES, ChoiceCall
-from leaguekit.kit.exchanges import IncomingRequest, is_a
+from leaguekit.kit.exchanges import is_a
 from leaguekit.kit.field_checks import (
     Field,
     ReceivedMessage,
@@ -19,10 +19,11 @@ from leaguekit.kit.field_checks import (
     value,
 )
 from leaguekit.kit.referee.harness import FORGED_AUTH, REAL_LIMITS, AssignedMatch, RefereeHarness
-from leaguekit.kit.referee.kit_players import KitPlayer, answers_with, chooses, in_turn, joins, plan
+from leaguekit.kit.referee.kit_players import answers_with, chooses, in_turn, joins, plan
 from leaguekit.kit.referee.results import CAN_PLAY
 from leaguekit.match.machine import MAX_REPEATS
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.errors import CATALOGUE
 
 ERROR: Area[RefereeHarness] = Area("error", "Errors that players are told of")
 WRONG: Area[RefereeHarness] = Area("wrong", "Wrong answers")
@@ -32,6 +33,8 @@ RUBBISH: Area[RefereeHarness] = Area("rubbish", "Players that answer nonsense")
 # How long a referee may take to send an error, and to call again. After that the player posts its choice.
 ERROR_SECONDS = 5.0
 SECOND_CALL_SECONDS = 0.3
+# Why checks with wrong tokens are not made of some referees.
+NO_TOKENS = "the referee was not given the tokens of its players"
 # Much more time than four answers take.
 SLOW_LIMITS = m.TimeLimits(join_seconds=2, choice_seconds=2, game_over_seconds=1, max_retries=3, retry_seconds=0.4)
 
@@ -52,10 +55,6 @@ async def _choose_wrongly(harness: RefereeHarness, name: str, choice: Any) -> As
     return match
 
 
-def _errors_with_code(match: AssignedMatch, side: Side, code: str) -> list[IncomingRequest]:
-    return [one for one in match.received(side, m.GameError) if one.message.get("error_code") == code]
-
-
 @ERROR.required("000-L0855", "001-L1564", name="told", needs=CAN_PLAY)
 async def error_sent(harness: RefereeHarness) -> Evidence:
     """A player that chooses wrongly is told so by GAME_ERROR."""
@@ -68,10 +67,10 @@ async def error_sent(harness: RefereeHarness) -> Evidence:
         "sender": harness.sender,
         "match_id": match.match_id,
         "error_code": "E004",
-        "error_description": "INVALID_PARITY_CHOICE",
+        "error_description": CATALOGUE["E004"].name,
         "affected_player": own,
         "player_id": own,
-        "error_name": "INVALID_PARITY_CHOICE",
+        "error_name": CATALOGUE["E004"].name,
         "retryable": True,
     }
     harness.messages["error"] = [ReceivedMessage(errors[0], wanted)]
@@ -86,7 +85,7 @@ add_request_checks(
         *envelope(m.GameError, "referee: and its id", "001-L1571", has_token=True),
         *named("GAME_ERROR", "match_id"),
         Field("error_code", "A wrong choice is E004.", instead=("000-L1314", "000-L1532")),
-        Field("error_description", "The description is the error's name, INVALID_PARITY_CHOICE."),
+        Field("error_description", f"The description is the error's name, {CATALOGUE['E004'].name}."),
         Field("affected_player", "GAME_ERROR names the player that is meant."),
         Field("action_required", "GAME_ERROR says what the player has to do."),
         Field("consequence", "GAME_ERROR says what follows."),
@@ -112,9 +111,8 @@ async def again(harness: RefereeHarness) -> Evidence:
     """After a wrong choice, a right one in time counts."""
     match = harness.matches["wrong choice"]
     own = match.players["A"].player_id
-    chosen = value(match.result, "details.choices")
-    expected = f'a match that was played, and {own}: "{ONE}" among its choices'
-    return match.report.fail_if(not isinstance(chosen, dict) or chosen.get(own) != ONE or is_technical(match), expected)
+    is_right = value(match.result, f"details.choices.{own}") == ONE and not is_technical(match)
+    return match.report.fail_if(not is_right, f'a match that was played, and {own}: "{ONE}" among its choices')
 
 
 @ERROR.recommended("000-L1297", "001-L1562", needs=[error_sent])
@@ -143,38 +141,25 @@ async def every(harness: RefereeHarness) -> Evidence:
 @WRONG.recommended("000-L1316", "000-L1440", needs=[error_sent])
 async def other_match(harness: RefereeHarness) -> Evidence:
     """An answer with another match's id is E015."""
-
-    async def for_another(player: KitPlayer, _request: IncomingRequest) -> Any:
-        return player.join(match_id="R99M9")
-
-    match = await harness.play("other match", plan(join=in_turn(for_another, joins())), plan(OTHER))
-    return error_was_sent(match, "E015")
+    join = in_turn(joins(match_id="R99M9"), joins())
+    return error_was_sent(await harness.play("other match", plan(join=join), plan(OTHER)), "E015")
 
 
 @WRONG.recommended("000-L1326", "decision 19", name="token", needs=[error_sent])
 async def wrong_token(harness: RefereeHarness) -> Evidence:
     """An answer with a wrong token is E012."""
-    require_tokens(harness)
-
-    async def as_a_stranger(player: KitPlayer, _request: IncomingRequest) -> Any:
-        return player.join(auth_token=FORGED_AUTH)
-
-    match = await harness.play("wrong token", plan(join=in_turn(as_a_stranger, joins())), plan(OTHER))
-    return error_was_sent(match, "E012")
-
-
-def require_tokens(harness: RefereeHarness) -> None:
-    """Raise NotRun for a referee that does not know the tokens of its players."""
-    if harness.start_mode != "assignment":
-        raise NotRun("the referee was not given the tokens of its players")
+    harness.require_assignments(NO_TOKENS)
+    join = in_turn(joins(auth_token=FORGED_AUTH), joins())
+    return error_was_sent(await harness.play("wrong token", plan(join=join), plan(OTHER)), "E012")
 
 
 def error_was_sent(match: AssignedMatch, code: str) -> Evidence:
     """Check that A received GAME_ERROR with a code."""
-    if not (errors := _errors_with_code(match, "A", code)):
-        others = ", ".join(str(one.message.get("error_code")) for one in match.received("A", m.GameError))
-        raise Failed(Evidence(came=others or "no GAME_ERROR", expected=f"GAME_ERROR with {code}"))
-    return errors[0].evidence(f"GAME_ERROR with {code}")
+    errors = match.received("A", m.GameError)
+    codes = [str(one.message.get("error_code")) for one in errors]
+    if code not in codes:
+        raise Failed(Evidence(came=", ".join(codes) or "no GAME_ERROR", expected=f"GAME_ERROR with {code}"))
+    return errors[codes.index(code)].evidence(f"GAME_ERROR with {code}")
 
 
 # Technical losses
@@ -190,11 +175,10 @@ def lost_by(match: AssignedMatch, loser: Side) -> Evidence:
     """Check that a match was reported as a technical loss of a side, 3–0 for the other."""
     winner = match.players[other(loser)].player_id
     expected = f"a technical loss of {match.players[loser].player_id}: {winner} wins 3–0"
-    match.check_reported(expected)
+    report = match.require_report(expected)
     score = {player.player_id: 3 if player.player_id == winner else 0 for player in match.players.values()}
-    return match.report.fail_if(
-        match.result.get("winner") != winner or match.result.get("score") != score or not is_technical(match), expected
-    )
+    is_right = match.result.get("winner") == winner and match.result.get("score") == score
+    return report.fail_if(not is_right or not is_technical(match), expected)
 
 
 @LOSS.required("000-L0616", needs=CAN_PLAY)
@@ -268,10 +252,8 @@ async def both_lost(harness: RefereeHarness) -> Evidence:
     """When neither player comes, nobody wins: 0–0."""
     match = await harness.play("nobody", plan(join=joins(accept=False)), plan(join=joins(accept=False)))
     expected = "no winner, and a score of 0–0"
-    match.check_reported(expected)
-    return match.report.fail_if(
-        match.result.get("winner") is not None or [*dict(match.result.get("score") or {}).values()] != [0, 0], expected
-    )
+    report, score = match.require_report(expected), match.result.get("score") or {}
+    return report.fail_if(match.result.get("winner") is not None or [*dict(score).values()] != [0, 0], expected)
 
 
 # Invalid answers

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from leaguekit.agents.world import World
@@ -46,17 +47,18 @@ StartMode = Literal["assignment", "announcement"]
 ReportHook = Callable[[int], Awaitable[None]]
 
 
+@dataclass
 class AssignedMatch:
     """One match that the referee is given, with its players and its reports."""
 
-    def __init__(
-        self, assignment: m.MatchAssignment, players: dict[Side, KitPlayer], before_report_answer: ReportHook | None
-    ) -> None:
-        self.assignment = assignment
-        self.match_id = assignment.match_id
-        self.players = players
-        self.before_report_answer = before_report_answer
-        self.reports: list[IncomingRequest] = []
+    assignment: m.MatchAssignment
+    players: dict[Side, KitPlayer]
+    before_report_answer: ReportHook | None
+    reports: list[IncomingRequest] = field(default_factory=list)
+
+    @property
+    def match_id(self) -> str:
+        return self.assignment.match_id
 
     @property
     def report(self) -> IncomingRequest:
@@ -65,10 +67,11 @@ class AssignedMatch:
             raise NotRun(f"there is no report of {self.match_id} to look at")
         return self.reports[0]
 
-    def check_reported(self, expected: str) -> None:
-        """Raise Failed if the match was not reported."""
+    def require_report(self, expected: str) -> IncomingRequest:
+        """Return the first report of the match. Raises Failed if there is none."""
         if not self.reports:
             raise Failed(Evidence(came="no report", expected=expected))
+        return self.report
 
     @property
     def result(self) -> Json:
@@ -192,29 +195,27 @@ class RefereeHarness(AgentHarness):
         """Prepare a match, and keep it under ``name``. The player of the side ``absent`` cannot be reached."""
         round_number = next(self._round_numbers) if round_id is None else round_id
         match_name = match_id(round_number, number)
-        ids: dict[Side, str] = {side: player_id(next(self._player_numbers)) for side in SIDES}
-        given = {one: tokens.new_token(one, self.world.entropy(tokens.ENTROPY_BYTES)) for one in ids.values()}
         purpose = (self.league_id, match_name, 1, REFEREE_ID)
         players: dict[Side, KitPlayer] = {}
+        assigned: dict[Side, m.AssignedPlayer] = {}
         plans: dict[Side, Plan] = {"A": a, "B": b}
         for side, plan in plans.items():
-            one = ids[side]
-            token = tokens.player_to_referee(tokens.signing_key(given[one]), *purpose)
-            players[side] = KitPlayer(self.world, one, match_name, token, plan)
-            players[side].url = NO_LISTENER if side == absent else await self.network.open(players[side].inbox)
-        assigned = {
-            side: m.AssignedPlayer(
-                player_id=player.player_id,
+            own_id = player_id(next(self._player_numbers))
+            token = tokens.new_token(own_id, self.world.entropy(tokens.ENTROPY_BYTES))
+            key = tokens.signing_key(token)
+            player = KitPlayer(self.world, own_id, match_name, tokens.player_to_referee(key, *purpose), plan)
+            player.url = NO_LISTENER if side == absent else await self.network.open(player.inbox)
+            players[side] = player
+            assigned[side] = m.AssignedPlayer(
+                player_id=own_id,
                 endpoint=player.url,
                 state="ACTIVE",
                 record=RECORD,
-                display_name=f"Player {player.player_id}",
-                shown_token=tokens.referee_to_player(tokens.signing_key(given[player.player_id]), *purpose),
+                display_name=f"Player {own_id}",
+                shown_token=tokens.referee_to_player(key, *purpose),
                 expected_token=player.token,
-                verifier=tokens.verifier(given[player.player_id]).hex(),
+                verifier=tokens.verifier(token).hex(),
             )
-            for side, player in players.items()
-        }
         assignment = m.MatchAssignment(
             **self.envelope(match_conversation(match_name)),
             round_id=round_number,
@@ -260,10 +261,10 @@ class RefereeHarness(AgentHarness):
         if self.start_mode == "assignment":
             await asyncio.gather(*(self.send(f"assignment of {match.match_id}", match.assignment) for match in matches))
 
-    def require_assignments(self) -> None:
+    def require_assignments(self, reason: str = "it starts its matches by the announcement") -> None:
         """Raise NotRun for a referee that starts its matches by the announcement."""
         if self.start_mode != "assignment":
-            raise NotRun("it starts its matches by the announcement")
+            raise NotRun(reason)
 
     async def play(self, name: str, a: Plan, b: Plan, *, slow: bool = False, **more: Any) -> AssignedMatch:
         """Play a match until its report, or for as long as a match can take. In a ``slow`` match a limit must pass."""

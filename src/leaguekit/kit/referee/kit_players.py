@@ -61,10 +61,10 @@ class KitPlayer(KitAgent):
 # The parts of a plan
 
 
-def joins(*, after: float = 0.0, accept: bool = True) -> Reply:
+def joins(*, after: float = 0.0, **fields: Any) -> Reply:
     async def reply(player: KitPlayer, _request: IncomingRequest) -> Json:
         await asyncio.sleep(after)
-        return player.join(accept=accept)
+        return player.join(**fields)
 
     return reply
 

@@ -8,7 +8,7 @@ from leaguekit.kit.documented_game import ONE, OTHER, WRONG_CHOICES, ChoiceCall
 from leaguekit.kit.exchanges import Exchange, is_a, with_changes
 from leaguekit.kit.field_checks import value
 from leaguekit.kit.harness import SECONDS
-from leaguekit.kit.referee.faults import is_technical, require_tokens
+from leaguekit.kit.referee.faults import NO_TOKENS, is_technical
 from leaguekit.kit.referee.harness import FORGED_AUTH, RefereeHarness
 from leaguekit.kit.referee.kit_players import joins, no_answer, plan
 from leaguekit.kit.referee.results import CAN_PLAY
@@ -29,7 +29,7 @@ def _is_acknowledged(exchange: Exchange) -> Evidence:
 @POST.recommended("000-L0577", "decision 32", needs=CAN_PLAY)
 async def join(harness: RefereeHarness) -> Evidence:
     """A player may post GAME_JOIN_ACK by itself, with its token."""
-    require_tokens(harness)
+    harness.require_assignments(NO_TOKENS)
     match = await harness.new_match(
         "posts", plan(join=no_answer, choose=no_answer), plan(OTHER, join=joins(after=0.1)), limits=LONG_LIMITS
     )
@@ -93,7 +93,7 @@ async def no_token(harness: RefereeHarness) -> Evidence:
 @POST.recommended("001-L1158", "001-L1169", "001-L1170", "decision 32", needs=[*CAN_PLAY, join, silent_call])
 async def late(harness: RefereeHarness) -> Evidence:
     """A choice after the limit is refused with -1, and told which limit that was."""
-    require_tokens(harness)
+    harness.require_assignments(NO_TOKENS)
     match = harness.matches["silent call"]
     if not match.reports:
         raise NotRun("no match was lost by a choice that did not come")

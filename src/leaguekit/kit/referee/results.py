@@ -144,8 +144,7 @@ async def opens_commitment(harness: RefereeHarness) -> Evidence:
 @OVER.recommended("decision 22", name="seed", needs=[over_sent])
 async def from_seed(harness: RefereeHarness) -> Evidence:
     """The number is the one that the assignment's seed gives."""
-    if harness.start_mode != "assignment":
-        raise NotRun("the referee was given no seed: it starts its matches by the announcement")
+    harness.require_assignments("the referee was given no seed: it starts its matches by the announcement")
     number_in_game_over(harness)
     drawn = GAME.draw(bytes.fromhex(harness.matches[FIRST].assignment.match_seed))
     return have_value("game_result.drawn_number", drawn, harness.messages["over"][0].request)
@@ -183,7 +182,7 @@ async def reported(harness: RefereeHarness) -> Evidence:
     """The referee reports the result to the manager."""
     match = harness.matches[FIRST]
     expected = f"MATCH_RESULT_REPORT of {match.match_id}"
-    match.check_reported(expected)
+    match.require_report(expected)
     chosen = {match.players[side].player_id: CHOICES[side] for side in SIDES}
     known = {"auth_token": harness.token} if harness.expects_registration else {}
     wanted = (
@@ -283,6 +282,6 @@ async def draw_in_game_over(harness: RefereeHarness) -> Evidence:
 async def draw_reported(harness: RefereeHarness) -> Evidence:
     """A draw is reported with a point for each."""
     match = harness.matches["draw"]
-    match.check_reported(f"MATCH_RESULT_REPORT of {match.match_id}")
+    match.require_report(f"MATCH_RESULT_REPORT of {match.match_id}")
     have_value("result.winner", None, match.report)
     return have_value("result.score", {player.player_id: 1 for player in match.players.values()}, match.report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from leaguekit.kit.checks import Area, Check, Evidence, Failed, NotRun, fail_if
+from leaguekit.kit.checks import Area, Check, Evidence, Failed, fail_if
 from leaguekit.kit.documented_game import ONE, OTHER, ChoiceCall
 from leaguekit.kit.exchanges import IncomingRequest
 from leaguekit.kit.referee.faults import error_was_sent, is_technical, lost_by
@@ -53,8 +53,7 @@ def _add_retry_checks(
     )
     async def pause(harness: RefereeHarness) -> Evidence:
         """Each try has the whole limit, and the next comes 2 seconds later, or what the assignment says ({message})."""
-        if harness.start_mode != "assignment":
-            raise NotRun("the announcement has no time limits; --full checks those of the documents")
+        harness.require_assignments("the announcement has no time limits; --full checks those of the documents")
         return are_spaced(harness.matches[match_name].received("A", kind), limit + SHORT_LIMITS.retry_seconds)
 
     @RETRY.required(
@@ -104,8 +103,7 @@ async def slow_player(harness: RefereeHarness) -> Evidence:
     slow = plan(join=joins(after=4.0), choose=chooses(ONE, after=28.0))
     match = await harness.play("slow player", slow, plan(OTHER), limits=REAL_LIMITS, slow=True)
     expected = "a match that was played"
-    match.check_reported(expected)
-    return match.report.fail_if(is_technical(match), expected)
+    return match.require_report(expected).fail_if(is_technical(match), expected)
 
 
 def _add_limit_check(name: str, kind: type[Message], silent: Plan, seconds: float, *requirements: str) -> None:
