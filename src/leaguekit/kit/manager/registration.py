@@ -10,9 +10,9 @@ from leaguekit.kit.checks import Area, Check, Evidence, NotCheckable
 from leaguekit.kit.exchanges import Exchange, Json
 from leaguekit.kit.field_checks import Field, add_answer_checks, recommended
 from leaguekit.kit.manager.harness import ManagerHarness
-from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import Role
 from leaguekit.protocol.messages import message_type
+from leaguekit.protocol.methods import BY_NAME
 
 PING_SECONDS = 10.0
 NO_LISTENER = "http://127.0.0.1:9/mcp"
@@ -31,20 +31,24 @@ async def ping(harness: ManagerHarness) -> Evidence:
 
 
 def _registration(
-    area: Area[ManagerHarness], role: Role, kind: type[m.Message], requirements: dict[str, tuple[str, ...]]
+    area: Area[ManagerHarness], status_line: int, answer: tuple[str, ...], status: str, reason: str
 ) -> list[Check[ManagerHarness]]:
     """Add the checks of the answer to the first registration of a role.
 
-    Return those that must pass for an agent to take part in the league.
+    Document 001 prints the status of the answer in ``status_line``, and other fields in the lines below it. The other
+    arguments are requirements. Return the checks that must pass for an agent to take part in the league.
     """
+    role: Role = "referee" if area is REFEREE else "player"
+    kind = BY_NAME[f"register_{role}"].answer
     name = message_type(kind)
+    line = [f"001-L{status_line + more:04d}" for more in range(9)]
 
-    @area.required(*requirements["answer"], name="answer", needs=[ping], role=role)
+    @area.required(*answer, name="answer", needs=[ping], role=role)
     async def answered(harness: ManagerHarness) -> Evidence:
         """A {role}'s registration is answered with a result."""
         return is_result(await harness.register(role, role, f"Kit {role} 1"))
 
-    @area.required(*requirements["status"], name="status", needs=[answered], role=role)
+    @area.required(status, line[0], name="status", needs=[answered], role=role)
     async def accepted(harness: ManagerHarness) -> Evidence:
         """The first {role} is taken: status ACCEPTED."""
         exchange = harness.answers[role]
@@ -52,15 +56,15 @@ def _registration(
             raise NotCheckable("its league has started; check a manager whose league is new and has nobody in it")
         return exchange.fail_if(exchange.result.get("status") != "ACCEPTED", "status: ACCEPTED")
 
-    fields: list[Field] = [
-        Field(f"{role}_id", f"An accepted {role} is given its id.", also=requirements["id"]),
-        Field("message_type", f"The answer is a {name}.", instead=requirements["type"]),
+    fields = [
+        Field(f"{role}_id", f"An accepted {role} is given its id.", also=(line[1],)),
+        Field("message_type", f"The answer is a {name}.", instead=(line[8],)),
         Field("protocol", f"{name} names the protocol.", instead=("000-L0062",), value="league.v2"),
         Field("timestamp", f"{name} has a timestamp in UTC.", instead=("000-L0065",)),
         Field("auth_token", f"An accepted {role} is given its token.", also=("000-L1512",)),
-        Field("league_id", f"An accepted {role} is told its league.", instead=requirements["league"]),
+        Field("league_id", f"An accepted {role} is told its league.", instead=(line[3],)),
         *recommended(
-            Field("reason", "The reason is null for who is accepted.", instead=requirements["reason"], value=None),
+            Field("reason", "The reason is null for who is accepted.", instead=(reason,), value=None),
             Field("sender", f"{name} names the manager as its sender.", instead=("000-L0058", "decision 4")),
             Field(
                 "conversation_id",
@@ -75,47 +79,19 @@ def _registration(
     return [accepted, *(one for one in checks if one.id in vital)]
 
 
-referee_accepted = _registration(
-    REFEREE,
-    "referee",
-    m.RefereeRegisterResponse,
-    {
-        "answer": ("000-L0089", "000-L0090"),
-        "status": ("000-L0182", "001-L0150"),
-        "id": ("001-L0151",),
-        "type": ("001-L0158",),
-        "league": ("001-L0153",),
-        "reason": ("000-L0195",),
-    },
-)
-player_accepted = _registration(
-    PLAYER,
-    "player",
-    m.LeagueRegisterResponse,
-    {
-        "answer": ("000-L0210", "000-L0211"),
-        "status": ("000-L0295", "001-L0292"),
-        "id": ("001-L0293",),
-        "type": ("001-L0300",),
-        "league": ("001-L0295",),
-        "reason": ("000-L0279",),
-    },
-)
+referee_accepted = _registration(REFEREE, 150, ("000-L0089", "000-L0090"), "000-L0182", "000-L0195")
+player_accepted = _registration(PLAYER, 292, ("000-L0210", "000-L0211"), "000-L0295", "000-L0279")
 
 
 def _have_own_ids(harness: ManagerHarness, role: Role, exchanges: list[Exchange]) -> Evidence:
     """Check that each agent was accepted, with an id and a token of its own."""
     for exchange in exchanges:
         is_result(exchange)
+    results = [one.result for one in (harness.answers[role], *exchanges)]
+    different = [{str(one.get(name)) for one in results} for name in (f"{role}_id", "auth_token")]
+    is_right = all(one.get("status") == "ACCEPTED" for one in results) and {*map(len, different)} == {len(results)}
     expected = f"status: ACCEPTED, with a {role}_id and an auth_token of its own"
-    for name in ("status", f"{role}_id", "auth_token"):
-        found = [harness.answers[role].result.get(name), *(one.result.get(name) for one in exchanges)]
-        is_right = (
-            all(one == "ACCEPTED" for one in found) if name == "status" else len(set(map(str, found))) == len(found)
-        )
-        if not is_right:
-            raise exchanges[-1].failed(expected)
-    return exchanges[-1].evidence(expected)
+    return exchanges[-1].fail_if(not is_right, expected)
 
 
 @REFEREE.required("000-L0187", "002-L0040", name="others", needs=referee_accepted)

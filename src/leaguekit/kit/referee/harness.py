@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -43,8 +42,8 @@ RECORD = m.OwnRecord(wins=2, losses=1, draws=3, points=9)
 
 # The message because of which a referee starts a match.
 StartMode = Literal["assignment", "announcement"]
-# Is called with the number of reports of a match before the manager answers one. Raises Refusal for an error.
-ReportHook = Callable[[int], Awaitable[None]]
+# How the manager answers the first report of a match, if not by accepting it.
+FirstAnswer = Refusal | Literal["silence"] | None
 
 
 @dataclass
@@ -53,7 +52,7 @@ class AssignedMatch:
 
     assignment: m.MatchAssignment
     players: dict[Side, KitPlayer]
-    before_report_answer: ReportHook | None
+    first_answer: FirstAnswer
     reports: list[IncomingRequest] = field(default_factory=list)
 
     @property
@@ -147,8 +146,10 @@ class RefereeHarness(AgentHarness):
         if match is None:
             raise Refusal(5002, "Match not found")
         match.reports.append(request)
-        if match.before_report_answer is not None:
-            await match.before_report_answer(len(match.reports))
+        if match.first_answer is not None and len(match.reports) == 1:
+            if isinstance(match.first_answer, Refusal):
+                raise match.first_answer
+            await asyncio.Event().wait()
         ids = {"status": "ACCEPTED", "match_id": match.match_id, "round_id": match.assignment.round_id}
         return self.answer_to(request.message, m.MatchResultAck) | ids
 
@@ -188,7 +189,7 @@ class RefereeHarness(AgentHarness):
         *,
         limits: m.TimeLimits = SHORT_LIMITS,
         absent: Side | None = None,
-        before_report_answer: ReportHook | None = None,
+        first_answer: FirstAnswer = None,
         number: int = 1,
         round_id: int | None = None,
     ) -> AssignedMatch:
@@ -227,7 +228,7 @@ class RefereeHarness(AgentHarness):
             player_A=assigned["A"],
             player_B=assigned["B"],
         )
-        self.matches[name] = AssignedMatch(assignment, players, before_report_answer)
+        self.matches[name] = AssignedMatch(assignment, players, first_answer)
         return self.matches[name]
 
     def announcement(self, *matches: AssignedMatch) -> m.RoundAnnouncement:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
-
 from msgspec import structs
 
 from leaguekit.games.base import SIDES
@@ -12,8 +9,8 @@ from leaguekit.kit.answer_checks import came_in_time, has_gone, is_refusal
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.documented_game import OTHER
 from leaguekit.kit.exchanges import Refusal, is_a
-from leaguekit.kit.field_checks import Field, add_answer_checks, recommended, value
-from leaguekit.kit.referee.harness import FORGED_AUTH, SLACK_SECONDS, AssignedMatch, RefereeHarness
+from leaguekit.kit.field_checks import Field, add_answer_checks, recommended
+from leaguekit.kit.referee.harness import FORGED_AUTH, SLACK_SECONDS, AssignedMatch, FirstAnswer, RefereeHarness
 from leaguekit.kit.referee.kit_players import joins, plan
 from leaguekit.kit.referee.matches import accepted, accepts_assignment, referee_id_field
 from leaguekit.kit.referee.registration import ping
@@ -58,45 +55,31 @@ async def _check_played_once(harness: RefereeHarness, match: AssignedMatch) -> N
 @REPEAT.recommended("001-L1947", "001-L0202", needs=CAN_PLAY)
 async def report(harness: RefereeHarness) -> Evidence:
     """A report that the manager could not take (-32603) is sent again until it is accepted."""
-
-    async def fails_once(number: int) -> None:
-        if number == 1:
-            raise Refusal(-32603, "Internal error", {"error_code": "E060"})
-
-    match = await harness.play("refused report", plan(), plan(OTHER), before_report_answer=fails_once)
-    return await _is_reported_again(harness, match)
+    return await _is_reported_again(harness, Refusal(-32603, "Internal error", {"error_code": "E060"}))
 
 
-async def _is_reported_again(harness: RefereeHarness, match: AssignedMatch) -> Evidence:
+async def _is_reported_again(harness: RefereeHarness, first_answer: FirstAnswer) -> Evidence:
+    match = await harness.play(f"reported again: {first_answer}", plan(), plan(OTHER), first_answer=first_answer)
     await harness.inbox.wait_for(lambda _one: len(match.reports) > 1, REPEAT_SECONDS)
     expected = "the same report once more"
     if len(match.reports) < 2:
         raise Failed(Evidence(came=f"{len(match.reports)} report in {REPEAT_SECONDS:g} s", expected=expected))
-    return match.reports[1].fail_if(
-        match.reports[1].message.get("result") != match.report.message.get("result"), expected, "another result"
-    )
+    first, second = match.reports[:2]
+    is_other = first.message.get("result") != second.message.get("result")
+    return second.fail_if(is_other, expected, "another result")
 
 
 @REPEAT.recommended("001-L1946", "001-L1327", needs=CAN_PLAY, full=True)
 async def lost_report(harness: RefereeHarness) -> Evidence:
     """A report that is not answered within 10 seconds is sent again."""
-
-    async def silent_once(number: int) -> None:
-        if number == 1:
-            await asyncio.Event().wait()
-
-    match = await harness.play("lost report", plan(), plan(OTHER), before_report_answer=silent_once)
-    return await _is_reported_again(harness, match)
+    return await _is_reported_again(harness, "silence")
 
 
 @REPEAT.recommended("001-L1441", needs=CAN_PLAY)
 async def duplicate(harness: RefereeHarness) -> Evidence:
     """A report that the manager has already (5003) is not sent again."""
-
-    async def has_it(_number: int) -> None:
-        raise Refusal(5003, "Duplicate report", {"error_code": "E054"})
-
-    match = await harness.play("duplicate report", plan(), plan(OTHER), before_report_answer=has_it)
+    has_it = Refusal(5003, "Duplicate report", {"error_code": "E054"})
+    match = await harness.play("duplicate report", plan(), plan(OTHER), first_answer=has_it)
     await harness.inbox.wait_for(lambda _one: len(match.reports) > 1, QUIET_SECONDS)
     if len(match.reports) != 1:
         raise Failed(Evidence(came=f"{len(match.reports)} reports", expected="one"))
@@ -134,18 +117,12 @@ async def two(harness: RefereeHarness) -> Evidence:
     for match in (one, other):
         if not match.reports:
             raise Failed(Evidence(came=f"no report of {match.match_id}", expected=expected))
-        for side in SIDES:
-            mixed = [got for got in match.players[side].inbox.requests if _names_another(got.message, match)]
-            if mixed:
-                raise mixed[0].failed(f"the match_id {match.match_id}")
+        for got in (one for player in match.players.values() for one in player.inbox.requests):
+            got.fail_if(got.message.get("match_id", match.match_id) != match.match_id, f"the match_id {match.match_id}")
     invited = max(match.received("B", m.GameInvitation)[0].loop_time for match in (one, other))
     if invited >= min(match.report.loop_time for match in (one, other)):
         raise Failed(Evidence(came="one match after the other", expected=expected))
     return other.report.evidence(expected)
-
-
-def _names_another(message: dict[str, Any], match: AssignedMatch) -> bool:
-    return value(message, "match_id") != match.match_id and "match_id" in message
 
 
 @END.required("000-L1578", "decision 24", needs=[ping])
