@@ -57,6 +57,11 @@ def read_json(body: bytes) -> Any:
         return Unreadable(f"it is not JSON: {error}")
 
 
+def _object(value: Any) -> Json:
+    """Return a JSON value if it is an object; else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
 def text_of(body: bytes) -> str:
     return body.decode(errors="replace")
 
@@ -104,25 +109,21 @@ class Exchange(Observed):
     @property
     def result(self) -> Any:
         """The ``result`` of a JSON-RPC answer, or None."""
-        value = self.value
-        return value.get("result") if isinstance(value, dict) else None
+        return _object(self.value).get("result")
 
     @property
     def message(self) -> Json:
-        result = self.result
-        return result if isinstance(result, dict) else {}
+        return _object(self.result)
 
     @property
     def error(self) -> Any:
         """The ``error`` of a JSON-RPC answer, or None."""
-        value = self.value
-        return value.get("error") if isinstance(value, dict) else None
+        return _object(self.value).get("error")
 
     @property
     def error_data(self) -> Json:
         """The ``data`` of the error; empty if there are none."""
-        data = self.error.get("data") if isinstance(self.error, dict) else None
-        return data if isinstance(data, dict) else {}
+        return _object(_object(self.error).get("data"))
 
     @property
     def came(self) -> str:
@@ -209,13 +210,12 @@ class IncomingRequest(Observed):
 
     @property
     def method(self) -> str:
-        method = self.value.get("method") if isinstance(self.value, dict) else None
+        method = _object(self.value).get("method")
         return method if isinstance(method, str) else ""
 
     @property
     def message(self) -> Json:
-        params = self.value.get("params") if isinstance(self.value, dict) else None
-        return params if isinstance(params, dict) else {}
+        return _object(_object(self.value).get("params"))
 
     @property
     def message_type(self) -> str:

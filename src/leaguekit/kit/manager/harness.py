@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -232,21 +232,16 @@ class ManagerHarness(Harness):
         if self.uses_start_match is False:
             await asyncio.sleep(PLAYING_SECONDS)
             return
-        loop = asyncio.get_running_loop()
-        until = loop.time() + ROUND_SECONDS
-        while loop.time() < until:
-            given = [self.assignment_of(one) for one in self.rounds[round_id]]
-            if all(given):
-                break
-            # Wait until one of the referees receives something.
-            waiting = [
-                asyncio.ensure_future(one.inbox.wait_for(_after(len(one.inbox.requests)), until - loop.time()))
-                for one in self.referees
-            ]
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
+
+        def are_assigned(_request: IncomingRequest) -> bool:
+            return all(map(self.assignment_of, self.rounds[round_id]))
+
+        # The referee that is given the last match notices it.
+        waiting = [asyncio.ensure_future(one.inbox.wait_for(are_assigned, ROUND_SECONDS)) for one in self.referees]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
         self.uses_start_match = any(self.assignment_of(one) for one in self.rounds[round_id])
 
     def referee_of(self, fixture: Fixture) -> LeagueAgent:
@@ -288,9 +283,7 @@ class ManagerHarness(Harness):
             self.table.count(result)
         return exchange
 
-    async def agents_without(
-        self, kind: type[Message], agents: Iterable[LeagueAgent], count: int = 1
-    ) -> list[LeagueAgent]:
+    async def agents_without(self, kind: type[Message], agents: list[LeagueAgent], count: int) -> list[LeagueAgent]:
         """Return the agents that do not receive ``count`` messages of a kind in time."""
 
         async def is_missing(agent: LeagueAgent) -> bool:
@@ -299,15 +292,7 @@ class ManagerHarness(Harness):
 
             return await agent.inbox.wait_for(has_enough, BROADCAST_SECONDS) is None
 
-        chosen = [*agents]
-        missing = await asyncio.gather(*map(is_missing, chosen))
-        return list(itertools.compress(chosen, missing))
-
-
-def _after(number: int) -> Callable[[IncomingRequest], bool]:
-    """Return a predicate that is true from the request after the first ``number`` on."""
-    seen = itertools.count(1)
-    return lambda _one: next(seen) > number
+        return list(itertools.compress(agents, await asyncio.gather(*map(is_missing, agents))))
 
 
 def _fixture(match: Json, round_id: int) -> Fixture:
