@@ -15,6 +15,8 @@ GAME = game(DEFAULT_GAME)
 ChoiceCall, ChoiceAnswer = m.ChooseParityCall, m.ChooseParityResponse
 CHOICE, MOVE = "parity_choice", "move_data"
 # The two choices of the game.
+ONE: str
+OTHER: str
 ONE, OTHER = GAME.question(GAME.start(GAME.draw(b"")), "A").valid_options
 # A wrong case, an abbreviation, another word, wrong types, and no choice.
 WRONG_CHOICES: tuple[Any, ...] = (ONE.upper(), ONE[0], "maybe", 0, False, None, "")
@@ -53,11 +55,11 @@ def outcome_of(number: int, choices: dict[Side, str]) -> Outcome:
 
 def choices_for(number: int, winner: Side | None) -> dict[Side, str]:
     """Return choices by which a side wins with this number, or by which both are right if there is no winner."""
-    right = ONE if outcome_of(number, {"A": ONE, "B": OTHER}).winner == "A" else OTHER
+    right = right_choice(number)
     wrong = OTHER if right == ONE else ONE
     return {side: right if winner in (None, side) else wrong for side in SIDES}
 
 
-def parity_of(number: int) -> str:
-    """Return what GAME_OVER must say about the number: the choice that wins alone."""
-    return choices_for(number, None)["A"]
+def right_choice(number: int) -> str:
+    """Return the choice that wins alone with this number."""
+    return ONE if outcome_of(number, {"A": ONE, "B": OTHER}).winner == "A" else OTHER

@@ -6,6 +6,7 @@ Exchange         one request of the kit and its answer
 ExchangesByName  exchanges that several checks look at
 Inbox            the endpoint of one agent of the kit: records every request, and answers as its script says
 IncomingRequest  one request that an inbox has received
+KitAgent         a player or a referee of the kit
 Network          where inboxes listen: over HTTP, or in memory
 """
 
@@ -22,12 +23,14 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from leaguekit.agents.world import World
 from leaguekit.kit.checks import Evidence, Failed, NotRun
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import check_text
 from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.ids import Role
 from leaguekit.protocol.messages import BY_TYPE, Message
-from leaguekit.protocol.methods import BY_NAME
+from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
 from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, RpcRequest
 from leaguekit.transport.base import Caller, CallerLate, CallFailed, HttpAnswer, Peer
 
@@ -329,6 +332,31 @@ class Inbox:
     def missing(self, expected: str) -> Failed:
         """Return the failure of a check that expected another request. It shows the first requests that arrived."""
         return Failed(Evidence(came="; ".join(map(str, self.requests[:5])) or "nothing at all", expected=expected))
+
+
+class KitAgent(ABC):
+    """A player or a referee of the kit. It records every request, and answers those that its role may get."""
+
+    def __init__(self, world: World, role: Role) -> None:
+        self.role: Role = role
+        self.inbox = Inbox(self._respond, world.now)
+        self.url = ""
+        self.now = world.now
+
+    def received(self, kind: type[Message]) -> list[IncomingRequest]:
+        """Return the requests of a kind that it has received."""
+        return [one for one in self.inbox.requests if one.kind is kind]
+
+    async def _respond(self, request: IncomingRequest) -> Any:
+        if (kind := request.kind) is not None and self.role in BY_REQUEST[kind].receivers:
+            return await self.reply(kind, request)
+        if request.method == PING:
+            return {"status": "ok"}
+        raise Refusal(-32601, f"a {self.role} has no method {request.method!r}")
+
+    @abstractmethod
+    async def reply(self, kind: type[Message], request: IncomingRequest) -> Any:
+        """Return the answer to a message of a kind that its role may get."""
 
 
 class Network(Protocol):

@@ -9,10 +9,16 @@ from leaguekit.kit.answer_checks import is_refusal, is_result
 from leaguekit.kit.checks import Area, Evidence, Failed
 from leaguekit.kit.exchanges import is_a
 from leaguekit.kit.field_checks import Field, add_request_checks, envelope, named, value
-from leaguekit.kit.manager.harness import ROUND_SECONDS, ManagerHarness
+from leaguekit.kit.manager.harness import (
+    ROUND_SECONDS,
+    ManagerHarness,
+    check_counts,
+    check_order,
+    check_rows,
+    check_ties,
+)
 from leaguekit.kit.manager.reports import completed, first_fixture, others_accepted, report_accepted
 from leaguekit.kit.manager.rounds import check_sent_to_all, round_number
-from leaguekit.kit.manager.standings import check_counts, check_order, check_rows, check_ties
 from leaguekit.protocol import messages as m
 
 LEAGUE: Area[ManagerHarness] = Area("league", "The whole league")

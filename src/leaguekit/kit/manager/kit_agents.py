@@ -6,9 +6,8 @@ from typing import Any
 
 from leaguekit.agents.world import World
 from leaguekit.kit.documented_game import GAME
-from leaguekit.kit.exchanges import IncomingRequest, Json, conversation_in, with_changes
+from leaguekit.kit.exchanges import IncomingRequest, Json, KitAgent, conversation_in, with_changes
 from leaguekit.kit.field_checks import StartsWith
-from leaguekit.kit.kit_agent import KitAgent
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import PROTOCOL_VERSION, Role, sender_of
 from leaguekit.protocol.messages import Message, message_type

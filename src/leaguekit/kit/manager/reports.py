@@ -17,7 +17,16 @@ from leaguekit.kit.field_checks import (
     value,
 )
 from leaguekit.kit.harness import SECONDS
-from leaguekit.kit.manager.harness import BROADCAST_SECONDS, ROUND_SECONDS, Fixture, ManagerHarness, rows_of
+from leaguekit.kit.manager.harness import (
+    BROADCAST_SECONDS,
+    ROUND_SECONDS,
+    Fixture,
+    ManagerHarness,
+    check_counts,
+    check_order,
+    check_rows,
+    rows_of,
+)
 from leaguekit.kit.manager.kit_agents import LeagueAgent
 from leaguekit.kit.manager.rounds import (
     announced,
@@ -29,7 +38,6 @@ from leaguekit.kit.manager.rounds import (
     whole,
 )
 from leaguekit.kit.manager.rpc_and_tokens import FORGED_AUTH
-from leaguekit.kit.manager.standings import check_counts, check_order, check_rows
 from leaguekit.kit.rpc_checks import has_error_code
 from leaguekit.protocol import messages as m
 

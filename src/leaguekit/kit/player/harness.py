@@ -14,13 +14,14 @@ from typing import Any
 from leaguekit.agents.world import World
 from leaguekit.games.base import Game, Side
 from leaguekit.kit.checks import DEFAULTS, CheckSettings, NotRun
+from leaguekit.kit.documented_game import ChoiceAnswer
 from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, Network, Refusal
 from leaguekit.kit.harness import AgentHarness
 from leaguekit.kit.player.match import LIMITS, RefereedMatch
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import MANAGER, match_id
-from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
+from leaguekit.protocol.methods import BY_NAME, PING
 
 # With --full, the answer to the registration takes this long. The player must wait for up to 10 s.
 SLOW_ANSWER_SECONDS = 8.0
@@ -28,9 +29,7 @@ SLOW_ANSWER_SECONDS = 8.0
 PLAYER_ID = "P07"
 OPPONENT_ID = "P03"
 REFEREE_ID = "REF01"
-_REGISTER = BY_REQUEST[m.LeagueRegisterRequest]
-_REGISTRATION = m.message_type(m.LeagueRegisterRequest)
-_POSTED = (m.GameJoinAck, m.ChooseParityResponse, m.GameMoveResponse)
+_POSTED = (m.GameJoinAck, ChoiceAnswer, m.GameMoveResponse)
 
 
 class PlayerHarness(AgentHarness):
@@ -66,12 +65,7 @@ class PlayerHarness(AgentHarness):
     # Requests of the player
 
     def is_registration(self, request: IncomingRequest) -> bool:
-        names = _REGISTER.names
-        return (
-            request.method in names
-            or request.message_type == _REGISTRATION
-            or "player_meta" in self.registration_message(request)
-        )
+        return request.kind is m.LeagueRegisterRequest or "player_meta" in self.registration_message(request)
 
     def registration_message(self, request: IncomingRequest) -> Json:
         """Return the message in a registration. It may be nested in another field, which a check reports."""
@@ -106,7 +100,7 @@ class PlayerHarness(AgentHarness):
 
     def _query(self, message: Json) -> Json:
         query = message.get("query_type")
-        rows = [row for row in self.standings(2) if row.player_id == PLAYER_ID]
+        standings = self.standings(2)
         status = m.LeagueStatus(
             state="RUNNING_LEAGUE",
             current_round=self.round_id,
@@ -117,20 +111,16 @@ class PlayerHarness(AgentHarness):
             referees=1,
         )
         data: Json = {
-            "GET_STANDINGS": {"standings": self.standings(2)},
+            "GET_STANDINGS": {"standings": standings},
             "GET_SCHEDULE": {"schedule": []},
             "GET_NEXT_MATCH": {"next_match": None},
-            "GET_PLAYER_STATS": {"player_stats": rows[0]},
+            "GET_PLAYER_STATS": {"player_stats": standings[1]},
             "GET_STATUS": {"status": status},
         }
         if not isinstance(query, str) or query not in data:
             raise Refusal(6002, "Invalid query type")
-        flat = {"standings": self.standings(2), "current_round": self.round_id} if query == "GET_STANDINGS" else {}
-        return {
-            "query_type": query,
-            "success": True,
-            "data": data[query],
-        } | flat
+        flat = {"standings": standings, "current_round": self.round_id} if query == "GET_STANDINGS" else {}
+        return {"query_type": query, "success": True, "data": data[query]} | flat
 
     def own_messages(self) -> list[IncomingRequest]:
         """Return the messages that the player has sent, without its registration."""

@@ -8,8 +8,7 @@ from typing import Any
 
 from leaguekit.agents.world import World
 from leaguekit.kit.documented_game import CHOICE, ONE, ChoiceAnswer, ChoiceCall
-from leaguekit.kit.exchanges import IncomingRequest, Json
-from leaguekit.kit.kit_agent import KitAgent
+from leaguekit.kit.exchanges import IncomingRequest, Json, KitAgent
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.ids import sender_of

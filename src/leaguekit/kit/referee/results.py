@@ -6,7 +6,7 @@ from typing import Any
 
 from leaguekit.games.base import SIDES, Side
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.documented_game import GAME, ONE, OTHER, ChoiceCall, can_be_drawn, outcome_of, parity_of
+from leaguekit.kit.documented_game import GAME, ONE, OTHER, ChoiceCall, can_be_drawn, outcome_of, right_choice
 from leaguekit.kit.field_checks import (
     Field,
     ReceivedMessage,
@@ -89,7 +89,7 @@ async def drawn_number(harness: RefereeHarness) -> Evidence:
 @OVER.required("000-L0714", name="number_parity", needs=[over_sent, drawn_number])
 async def right_parity(harness: RefereeHarness) -> Evidence:
     """number_parity is that of the number."""
-    return _both_have_value(harness, "game_result.number_parity", parity_of(number_in_game_over(harness)))
+    return _both_have_value(harness, "game_result.number_parity", right_choice(number_in_game_over(harness)))
 
 
 @OVER.required("000-L0706", "001-L1189", name="winner", needs=[over_sent, drawn_number])
