@@ -239,3 +239,20 @@ def test_a_build_breaks_only_for_what_is_required(report: Report) -> None:
 )
 def test_a_requirement_is_shown_with_its_place(requirement: str, place: str) -> None:
     assert source_of(requirement) == place
+
+
+LIMIT_SECONDS = 2.5
+
+
+def test_a_check_has_its_id_from_the_function_and_its_sentence_from_the_docstring() -> None:
+    area: Area[Performed] = Area("one", "One area")
+
+    @area.required("000-L0001", "decision 3", what="a call")
+    async def in_time(_performed: Performed) -> Evidence:
+        """The agent answers {what}
+        within {LIMIT_SECONDS:g} seconds."""
+        return Evidence()
+
+    assert area.checks == [in_time]
+    assert (in_time.id, in_time.sentence) == ("one.in_time", "The agent answers a call within 2.5 seconds.")
+    assert (in_time.requirements, in_time.is_required) == (("000-L0001", "decision 3"), True)

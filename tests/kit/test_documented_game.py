@@ -1,0 +1,52 @@
+"""The game of the documents as the kit plays it: its choices, and the results that the kit invents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from leaguekit.games import GAMES
+from leaguekit.games.base import Side
+from leaguekit.kit import documented_game as documented
+from leaguekit.protocol import messages as m
+
+NUMBERS = range(1, 11)
+
+
+@pytest.mark.parametrize("winner", ["A", "B", None])
+@pytest.mark.parametrize("number", NUMBERS)
+def test_invented_choices_lead_to_the_wanted_winner(number: int, winner: Side | None) -> None:
+    assert documented.outcome_of(number, documented.choices_for(number, winner)).winner == winner
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_the_right_choice_wins_alone(number: int) -> None:
+    right = documented.right_choice(number)
+    wrong = documented.OTHER if right == documented.ONE else documented.ONE
+    assert documented.outcome_of(number, {"A": right, "B": wrong}).winner == "A"
+    assert documented.outcome_of(number, {"A": wrong, "B": right}).winner == "B"
+
+
+@pytest.mark.parametrize("number", [0, 11, True, 5.0, "5", None, [], {}])
+def test_what_is_not_a_number_of_the_game_cannot_be_drawn(number: Any) -> None:
+    assert not documented.can_be_drawn(number)
+
+
+def test_every_number_of_the_game_can_be_drawn() -> None:
+    assert all(map(documented.can_be_drawn, NUMBERS))
+
+
+def test_no_wrong_choice_is_legal() -> None:
+    position = documented.GAME.start(1)
+    for choice in documented.WRONG_CHOICES:
+        assert documented.GAME.fault(position, "A", choice) is not None
+
+
+def test_only_the_game_of_the_documents_has_their_message() -> None:
+    kinds = {name: documented.answer_kind(game) for name, game in GAMES.items()}
+    assert kinds.pop(documented.GAME.name) is documented.ChoiceAnswer
+    assert {*kinds.values()} == {m.GameMoveResponse}
+    for game in GAMES.values():
+        assert documented.choice_field(game) in documented.answer_kind(game).__struct_fields__
+        assert documented.chosen({documented.choice_field(game): "x"}) == "x"
