@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from leaguekit.agents.world import World
+from leaguekit.games.base import Side
 from leaguekit.kit.checks import Check, CheckSettings, Evidence, NotRun, run_checks
 from leaguekit.kit.exchanges import (
     Exchange,
@@ -27,7 +28,7 @@ from leaguekit.kit.field_checks import MessagesByName, value
 from leaguekit.kit.report import Report
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.ids import MANAGER, AgentRole
+from leaguekit.protocol.ids import MANAGER, AgentRole, match_conversation
 from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
 
@@ -225,6 +226,22 @@ class AgentHarness(Harness):
         """Return the envelope of a message to the agent, with the token that proves who the manager is."""
         token = tokens.manager_to_agent(self.key, self.league_id, self.agent_id)
         return {**m.envelope(MANAGER, self.world.now(), conversation), "auth_token": token, "league_id": self.league_id}
+
+    def assignment(
+        self, round_id: int, name: str, game: str, limits: m.TimeLimits, players: dict[Side, m.AssignedPlayer]
+    ) -> m.MatchAssignment:
+        """Return the assignment of a match, as a referee gets it."""
+        return m.MatchAssignment(
+            **self.envelope(match_conversation(name)),
+            round_id=round_id,
+            match_id=name,
+            game_type=game,
+            attempt=1,
+            match_seed=self.world.entropy(32).hex(),
+            time_limits=limits,
+            player_A=players["A"],
+            player_B=players["B"],
+        )
 
     async def ping_until(self, seconds: float, *, until_there: bool) -> Exchange:
         """Ping the agent until it answers, or until it no longer answers. Return the last ping.

@@ -12,7 +12,7 @@ import itertools
 from typing import Any
 
 from leaguekit.agents.world import World
-from leaguekit.games.base import Game, Side
+from leaguekit.games.base import SIDES, Game, Side
 from leaguekit.kit.checks import DEFAULTS, CheckSettings, NotRun
 from leaguekit.kit.documented_game import ChoiceAnswer
 from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, Network, Refusal
@@ -20,7 +20,7 @@ from leaguekit.kit.harness import AgentHarness
 from leaguekit.kit.player.match import LIMITS, RefereedMatch
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.ids import MANAGER, match_id
+from leaguekit.protocol.ids import match_id
 from leaguekit.protocol.methods import BY_NAME, PING
 
 # With --full, the answer to the registration takes this long. The player must wait for up to 10 s.
@@ -157,32 +157,19 @@ class PlayerHarness(AgentHarness):
 
     def new_match(self, *, number: int = 1, side: Side = "A") -> RefereedMatch:
         """Return a match of the player in this round."""
-        names = {side: PLAYER_ID}
-        players = {one: self._assigned_player(names.get(one, OPPONENT_ID), number) for one in ("A", "B")}
-        assignment = m.MatchAssignment(
-            **m.envelope(MANAGER, self.world.now(), "conv-check"),
-            league_id=self.league_id,
-            round_id=self.round_id,
-            match_id=match_id(self.round_id, number),
-            game_type=self.game.name,
-            attempt=1,
-            match_seed=self.world.entropy(32).hex(),
-            time_limits=LIMITS,
-            player_A=players["A"],
-            player_B=players["B"],
-        )
+        name = match_id(self.round_id, number)
+        players = {
+            one: m.AssignedPlayer(
+                player_id=PLAYER_ID if one == side else OPPONENT_ID,
+                endpoint=self.manager_url,
+                state="ACTIVE",
+                record=m.OwnRecord(wins=0, losses=0, draws=0, points=0),
+                shown_token=tokens.referee_to_player(self.key, self.league_id, name, 1, REFEREE_ID),
+            )
+            for one in SIDES
+        }
+        assignment = self.assignment(self.round_id, name, self.game.name, LIMITS, players)
         return RefereedMatch(self.world, assignment, REFEREE_ID, self.game, side)
-
-    def _assigned_player(self, player_id: str, number: int) -> m.AssignedPlayer:
-        match_name = match_id(self.round_id, number)
-        token = tokens.referee_to_player(self.key, self.league_id, match_name, 1, REFEREE_ID)
-        return m.AssignedPlayer(
-            player_id=player_id,
-            endpoint=self.manager_url,
-            state="ACTIVE",
-            record=m.OwnRecord(wins=0, losses=0, draws=0, points=0),
-            shown_token=token,
-        )
 
     def tokens_of(self, match_name: str) -> tuple[str, str]:
         """Return the tokens that the player may show in a match: its own, and the one derived for the referee."""

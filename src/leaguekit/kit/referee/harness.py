@@ -21,7 +21,7 @@ from leaguekit.kit.harness import AgentHarness
 from leaguekit.kit.referee.kit_players import KitPlayer, Plan
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.ids import match_conversation, match_id, player_id
+from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import Message
 from leaguekit.protocol.methods import BY_REQUEST, PING
 
@@ -217,17 +217,7 @@ class RefereeHarness(AgentHarness):
                 expected_token=player.token,
                 verifier=tokens.verifier(token).hex(),
             )
-        assignment = m.MatchAssignment(
-            **self.envelope(match_conversation(match_name)),
-            round_id=round_number,
-            match_id=match_name,
-            game_type=GAME.name,
-            attempt=1,
-            match_seed=self.world.entropy(32).hex(),
-            time_limits=limits,
-            player_A=assigned["A"],
-            player_B=assigned["B"],
-        )
+        assignment = self.assignment(round_number, match_name, GAME.name, limits, assigned)
         self.matches[name] = AssignedMatch(assignment, players, first_answer)
         return self.matches[name]
 
