@@ -17,15 +17,15 @@ NUMBERS = range(1, 11)
 @pytest.mark.parametrize("winner", ["A", "B", None])
 @pytest.mark.parametrize("number", NUMBERS)
 def test_invented_choices_lead_to_the_wanted_winner(number: int, winner: Side | None) -> None:
-    assert documented.outcome_of(number, documented.choices_for(number, winner)).winner == winner
+    assert documented.winning_side(number, documented.choices_for(number, winner)) == winner
 
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_the_right_choice_wins_alone(number: int) -> None:
     right = documented.right_choice(number)
     wrong = documented.OTHER if right == documented.ONE else documented.ONE
-    assert documented.outcome_of(number, {"A": right, "B": wrong}).winner == "A"
-    assert documented.outcome_of(number, {"A": wrong, "B": right}).winner == "B"
+    assert documented.winning_side(number, {"A": right, "B": wrong}) == "A"
+    assert documented.winning_side(number, {"A": wrong, "B": right}) == "B"
 
 
 @pytest.mark.parametrize("number", [0, 11, True, 5.0, "5", None, [], {}])

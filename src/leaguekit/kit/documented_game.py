@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from leaguekit.games import game
-from leaguekit.games.base import DEFAULT_GAME, SIDES, Game, Outcome, Side, settled
+from leaguekit.games.base import DEFAULT_GAME, SIDES, Game, Side, settled
 from leaguekit.protocol import messages as m
 
 GAME = game(DEFAULT_GAME)
@@ -46,11 +46,10 @@ def can_be_drawn(number: Any) -> bool:
     return type(number) is int
 
 
-def outcome_of(number: int, choices: dict[Side, str]) -> Outcome:
-    """Return how the game ends with a number and the choices of both players."""
+def winning_side(number: int, choices: dict[Side, str]) -> Side | None:
+    """Return the side that wins with a number and the choices of both players; None for a draw."""
     outcome = settled(GAME, number, {**choices})
-    assert outcome is not None, "the choices of this game can be parsed"  # noqa: S101
-    return outcome
+    return None if outcome is None else outcome.winner
 
 
 def choices_for(number: int, winner: Side | None) -> dict[Side, str]:
@@ -62,4 +61,4 @@ def choices_for(number: int, winner: Side | None) -> dict[Side, str]:
 
 def right_choice(number: int) -> str:
     """Return the choice that wins alone with this number."""
-    return ONE if outcome_of(number, {"A": ONE, "B": OTHER}).winner == "A" else OTHER
+    return ONE if winning_side(number, {"A": ONE, "B": OTHER}) == "A" else OTHER

@@ -29,7 +29,6 @@ from leaguekit.kit.report import Report
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import MANAGER, AgentRole, match_conversation
-from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
 
 PING_SECONDS = 2.0
@@ -150,7 +149,7 @@ class AgentHarness(Harness):
         """Wait until a registration has arrived and was answered. Raises Failed if none arrives in time."""
         if not self.expects_registration:
             raise NotRun(self.why_not_registered)
-        kind = message_type(BY_NAME[f"register_{self.role}"].request)
+        kind = m.message_type(BY_NAME[f"register_{self.role}"].request)
         expected = f"{kind} posted to {self.manager_url} within {self.settings.timeout_seconds:g} s"
         request = await self.inbox.wait_with_progress(
             self.is_registration, self.settings.timeout_seconds, self.role, self.settings.on_progress
@@ -169,7 +168,7 @@ class AgentHarness(Harness):
         return request.message
 
     @property
-    def registered(self) -> Json:
+    def registered_message(self) -> Json:
         """The message of the registration. Raises NotRun if there is none."""
         return self.registration_message(self.registration)
 
@@ -218,9 +217,9 @@ class AgentHarness(Harness):
 
     # Messages of the manager
 
-    def answer_to(self, message: Json, kind: type[Message]) -> Json:
+    def answer_to(self, message: Json, kind: type[m.Message]) -> Json:
         """Return the type and the envelope of an answer."""
-        return {**m.envelope(MANAGER, self.world.now(), conversation_in(message)), "message_type": message_type(kind)}
+        return {**m.envelope(MANAGER, self.world.now(), conversation_in(message)), "message_type": m.message_type(kind)}
 
     def envelope(self, conversation: str) -> dict[str, Any]:
         """Return the envelope of a message to the agent, with the token that proves who the manager is."""

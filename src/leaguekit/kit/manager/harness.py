@@ -33,7 +33,6 @@ from leaguekit.league.standings import Table
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.ids import Role, match_conversation
-from leaguekit.protocol.messages import Message
 
 # How long the manager may take to assign the matches of a round, and to announce the next round. The documents ask for
 # a minute between the announcement of a round and its first match.
@@ -284,7 +283,7 @@ class ManagerHarness(Harness):
             self.table.count(result)
         return exchange
 
-    async def agents_without(self, kind: type[Message], agents: list[LeagueAgent], count: int) -> list[LeagueAgent]:
+    async def agents_without(self, kind: type[m.Message], agents: list[LeagueAgent], count: int) -> list[LeagueAgent]:
         """Return the agents that do not receive ``count`` messages of a kind in time."""
 
         async def is_missing(agent: LeagueAgent) -> bool:

@@ -10,7 +10,6 @@ from leaguekit.kit.exchanges import IncomingRequest, Json, KitAgent, conversatio
 from leaguekit.kit.field_checks import StartsWith
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import PROTOCOL_VERSION, Role, sender_of
-from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.tokens import SCHEME
 
@@ -54,14 +53,14 @@ class LeagueAgent(KitAgent):
         kind = m.RefereeRegisterRequest if self.role == "referee" else m.LeagueRegisterRequest
         return {
             **self.envelope(f"conv-{self.name.lower().replace(' ', '-')}-register"),
-            "message_type": message_type(kind),
+            "message_type": m.message_type(kind),
             f"{self.role}_meta": with_changes(described, meta),
         }
 
-    async def reply(self, kind: type[Message], request: IncomingRequest) -> Json:
+    async def reply(self, kind: type[m.Message], request: IncomingRequest) -> Json:
         answer = {
             **self.envelope(conversation_in(request.message)),
-            "message_type": message_type(BY_REQUEST[kind].answer),
+            "message_type": m.message_type(BY_REQUEST[kind].answer),
             "status": "ACCEPTED" if kind is m.MatchAssignment else "ACKNOWLEDGED",
             f"{self.role}_id": self.id,
         }

@@ -17,7 +17,6 @@ from leaguekit.kit.manager.registration import (
     referee_accepted,
 )
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.messages import Message, message_type
 
 LEAD_SECONDS = 60.0
 
@@ -32,10 +31,10 @@ def ids_of(agents: list[LeagueAgent]) -> str:
 
 
 async def check_sent_to_all(
-    harness: ManagerHarness, kind: type[Message], agents: list[LeagueAgent], count: int = 1
+    harness: ManagerHarness, kind: type[m.Message], agents: list[LeagueAgent], count: int = 1
 ) -> Evidence:
     """Check that all agents receive a message of a kind."""
-    expected = f"{message_type(kind)} to {ids_of(agents)}"
+    expected = f"{m.message_type(kind)} to {ids_of(agents)}"
     if missed := await harness.agents_without(kind, agents, count):
         raise Failed(Evidence(came=f"nothing came to {ids_of(missed)}", expected=expected))
     return agents[0].received(kind)[count - 1].evidence(expected)

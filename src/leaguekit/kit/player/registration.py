@@ -38,7 +38,7 @@ async def is_rpc_request(harness: PlayerHarness) -> Evidence:
     expected = '{"jsonrpc": "2.0", "method": …, "params": {…}, "id": a number or text}'
     wrong = [name for name in ("jsonrpc", "method", "params", "id") if name not in value]
     wrong += ["jsonrpc"] if value.get("jsonrpc", "2.0") != "2.0" else []
-    wrong += ["params (the message is not directly in it)"] if harness.registered is not request.message else []
+    wrong += ["params (the message is not directly in it)"] if harness.registered_message is not request.message else []
     wrong += [] if is_call_id(value.get("id", 0)) else ["id"]
     return request.fail_if(bool(wrong), expected, f"{', '.join(wrong)} missing or wrong")
 
@@ -52,7 +52,7 @@ async def method(harness: PlayerHarness) -> Evidence:
 
 
 def _fields_are_valid(harness: PlayerHarness, *paths: str) -> Evidence:
-    request, message = harness.registration, harness.registered
+    request, message = harness.registration, harness.registered_message
     found = [one for path in paths for one in violations_in(message, m.LeagueRegisterRequest, path)]
     if "message_type" in paths and message.get("message_type") != "LEAGUE_REGISTER_REQUEST":
         raise request.failed("message_type: LEAGUE_REGISTER_REQUEST", str(message.get("message_type")))
@@ -72,7 +72,7 @@ async def envelope(harness: PlayerHarness) -> Evidence:
 async def sender(harness: PlayerHarness) -> Evidence:
     """The registration's sender is player: and a name."""
     found = _fields_are_valid(harness, "sender")
-    if not str(harness.registered["sender"]).startswith("player:"):
+    if not str(harness.registered_message["sender"]).startswith("player:"):
         raise Failed(found._replace(expected="sender: player: and a name"))
     return found
 
@@ -87,7 +87,9 @@ async def timestamp(harness: PlayerHarness) -> Evidence:
 async def clock(harness: PlayerHarness) -> Evidence:
     """The player's clock is right to within {CLOCK_SECONDS:g} seconds."""
     request = harness.registration
-    seconds = abs((times.parse_timestamp(harness.registered["timestamp"]) - request.received_at).total_seconds())
+    seconds = abs(
+        (times.parse_timestamp(harness.registered_message["timestamp"]) - request.received_at).total_seconds()
+    )
     found = request.evidence("the time at which it was sent", f"a time {seconds:.0f} s from ours")
     return fail_if(seconds > CLOCK_SECONDS, found)
 
@@ -102,7 +104,7 @@ async def name(harness: PlayerHarness) -> Evidence:
 async def games(harness: PlayerHarness) -> Evidence:
     """The player lists the game of this league in its game_types."""
     found = _fields_are_valid(harness, "player_meta.game_types")
-    if harness.game.name not in harness.registered["player_meta"]["game_types"]:
+    if harness.game.name not in harness.registered_message["player_meta"]["game_types"]:
         raise Failed(found._replace(expected=f"game_types with {harness.game.name} among them (or another --game)"))
     return found
 
@@ -130,7 +132,7 @@ async def declares(harness: PlayerHarness) -> Evidence:
 
 
 def _version(harness: PlayerHarness) -> Any:
-    return values(harness.registered, "player_meta.protocol_version")[0]
+    return values(harness.registered_message, "player_meta.protocol_version")[0]
 
 
 @REGISTER.required("000-L1566", needs=[comes])

@@ -22,7 +22,6 @@ from leaguekit.kit.referee.kit_players import KitPlayer, Plan
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import match_id, player_id
-from leaguekit.protocol.messages import Message
 from leaguekit.protocol.methods import BY_REQUEST, PING
 
 REFEREE_ID = "REF07"
@@ -78,7 +77,7 @@ class AssignedMatch:
         result = self.report.message.get("result")
         return result if isinstance(result, dict) else {}
 
-    def received(self, side: Side, kind: type[Message]) -> list[IncomingRequest]:
+    def received(self, side: Side, kind: type[m.Message]) -> list[IncomingRequest]:
         """Return the requests of a kind that a player has received."""
         return self.players[side].received(kind)
 

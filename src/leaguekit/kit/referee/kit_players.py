@@ -12,12 +12,11 @@ from leaguekit.kit.exchanges import IncomingRequest, Json, KitAgent
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.ids import sender_of
-from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST
 
 # Returns the answer of a player to a request. Raises Refusal for an error.
 Reply = Callable[["KitPlayer", IncomingRequest], Awaitable[Any]]
-Plan = Mapping[type[Message], Reply]
+Plan = Mapping[type[m.Message], Reply]
 
 
 class KitPlayer(KitAgent):
@@ -29,20 +28,20 @@ class KitPlayer(KitAgent):
         self.match_id = match_id
         self.token = token
         # The loop time at which it first answered each kind of request.
-        self.answer_times: dict[type[Message], float] = {}
+        self.answer_times: dict[type[m.Message], float] = {}
         self._plan = plan
 
-    async def reply(self, kind: type[Message], request: IncomingRequest) -> Any:
+    async def reply(self, kind: type[m.Message], request: IncomingRequest) -> Any:
         acknowledgement = self.answer(BY_REQUEST[kind].answer, status="ACKNOWLEDGED")
         result = await self._plan[kind](self, request) if kind in self._plan else acknowledgement
         self.answer_times.setdefault(kind, asyncio.get_running_loop().time())
         return result
 
-    def answer(self, kind: type[Message], **fields: Any) -> Json:
+    def answer(self, kind: type[m.Message], **fields: Any) -> Json:
         """Return an answer of this player."""
         return {
             **m.envelope(sender_of("player", self.player_id), self.now(), "conv-check"),
-            "message_type": message_type(kind),
+            "message_type": m.message_type(kind),
             "auth_token": self.token,
             "match_id": self.match_id,
             "player_id": self.player_id,

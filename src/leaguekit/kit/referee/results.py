@@ -6,7 +6,7 @@ from typing import Any
 
 from leaguekit.games.base import SIDES, Side
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.documented_game import GAME, ONE, OTHER, ChoiceCall, can_be_drawn, outcome_of, right_choice
+from leaguekit.kit.documented_game import GAME, ONE, OTHER, ChoiceCall, can_be_drawn, right_choice, winning_side
 from leaguekit.kit.field_checks import (
     Field,
     ReceivedMessage,
@@ -73,7 +73,7 @@ def number_in_game_over(harness: RefereeHarness) -> int:
 
 def winner_of(harness: RefereeHarness) -> str | None:
     """Return the winner of the first match by the rules of the game, or None."""
-    winner = outcome_of(number_in_game_over(harness), CHOICES).winner
+    winner = winning_side(number_in_game_over(harness), CHOICES)
     return None if winner is None else harness.matches[FIRST].players[winner].player_id
 
 

@@ -12,7 +12,6 @@ from leaguekit.kit.referee.harness import REAL_LIMITS, SHORT_LIMITS, RefereeHarn
 from leaguekit.kit.referee.kit_players import Plan, chooses, joins, no_answer, plan
 from leaguekit.kit.referee.results import CAN_PLAY
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.messages import Message, message_type
 
 RETRY: Area[RefereeHarness] = Area("retry", "Retries")
 LIMITS: Area[RefereeHarness] = Area("limits", "The documents' limits for real")
@@ -45,13 +44,13 @@ async def slow_player(harness: RefereeHarness) -> Evidence:
 
 
 def _add_retry_checks(
-    name: str, kind: type[Message], limit: str, silent: Plan, requirements: dict[str, tuple[str, ...]]
+    name: str, kind: type[m.Message], limit: str, silent: Plan, requirements: dict[str, tuple[str, ...]]
 ) -> Check[RefereeHarness]:
     """Add the checks of the retries to a player that never answers one kind of request.
 
     ``limit`` is the time limit of the request in the assignment.
     """
-    message, match_name = message_type(kind), f"silent {name}"
+    message, match_name = m.message_type(kind), f"silent {name}"
     real_seconds: float = getattr(REAL_LIMITS, limit)
 
     @RETRY.required(*requirements["loss"], name=f"{name}_loss", needs=CAN_PLAY, message=message)
