@@ -256,3 +256,14 @@ def test_a_check_has_its_id_from_the_function_and_its_sentence_from_the_docstrin
     assert area.checks == [in_time]
     assert (in_time.id, in_time.sentence) == ("one.in_time", "The agent answers a call within 2.5 seconds.")
     assert (in_time.requirements, in_time.is_required) == (("000-L0001", "decision 3"), True)
+
+
+def test_a_misspelt_option_of_a_check_is_an_error() -> None:
+    area: Area[Performed] = Area("one", "One area")
+
+    async def in_time(_performed: Performed) -> Evidence:
+        """The agent answers in time."""
+        return Evidence()
+
+    with pytest.raises(TypeError, match="one.in_time: ful is neither an option nor a word"):
+        area.required("000-L0001", ful=True)(in_time)

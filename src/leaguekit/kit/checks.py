@@ -118,8 +118,10 @@ class Area(Generic[HarnessT]):
 
         def add(function: CheckFunction[HarnessT]) -> Check[HarnessT]:
             check_id = f"{self.name}.{name or function.__name__}"
-            known = getattr(function, "__globals__", {}) | words
-            text = sentence or " ".join((function.__doc__ or "").split()).format_map(known)
+            text = sentence or " ".join((function.__doc__ or "").split())
+            if text and (unused := [word for word in words if f"{{{word}" not in text]):
+                raise TypeError(f"{check_id}: {', '.join(unused)} is neither an option nor a word of the sentence")
+            text = sentence or text.format_map(getattr(function, "__globals__", {}) | words)
             check = Check(check_id, text, requirements, self.title, is_required, (*needs,), full, function)
             self.checks.append(check)
             return check
