@@ -265,5 +265,5 @@ def test_a_misspelt_option_of_a_check_is_an_error() -> None:
         """The agent answers in time."""
         return Evidence()
 
-    with pytest.raises(TypeError, match="one.in_time: ful is neither an option nor a word"):
+    with pytest.raises(TypeError, match=r"one\.in_time: ful is neither an option nor a word"):
         area.required("000-L0001", ful=True)(in_time)

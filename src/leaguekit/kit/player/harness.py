@@ -65,7 +65,8 @@ class PlayerHarness(AgentHarness):
     # Requests of the player
 
     def is_registration(self, request: IncomingRequest) -> bool:
-        return request.kind is m.LeagueRegisterRequest or "player_meta" in self.registration_message(request)
+        kinds = (request.kind, BY_NAME[request.method].request if request.method in BY_NAME else None)
+        return m.LeagueRegisterRequest in kinds or "player_meta" in self.registration_message(request)
 
     def registration_message(self, request: IncomingRequest) -> Json:
         """Return the message in a registration. It may be nested in another field, which a check reports."""
