@@ -43,6 +43,30 @@ INNER_LAYERS = {
 # The core is pure: what it needs of the world is passed in.
 PURE = ("league", "match", "games")
 WORLD = {"asyncio", "socket", "time", "random", "secrets", "os", "pathlib", "sqlite3", "threading", "subprocess"}
+# Games are replaceable. Only these files and folders name the game of the documents or its two messages.
+NAMES_THE_GAME = {
+    "games/even_odd.py": "the game",
+    "games/base.py": "the name of the default game",
+    "match/move_messages.py": "connects the two messages with the moves of all games",
+    "protocol/messages/__init__.py": "the list of all messages",
+    "protocol/messages/matches.py": "the two messages, and a field of GAME_OVER",
+    "protocol/methods.py": "the methods of the two messages",
+    "protocol/errors.py": "the documents' error E004, and their numbers of errors",
+    "protocol/examples.py": "the documents' examples",
+    "protocol/fields.py": "the examples in the schemas",
+    "transport/dialects/requests.py": "a field that one agent of the field expects",
+    "web/drawings.py": "the drawing of the game, in the table of all drawings",
+    "web/report_style.py": "the colours of the drawing",
+    "web/static/games.js": "the drawing of the game, in the table of all drawings",
+    "web/static/style.css": "the colours of the drawing",
+    "web/static/words.js": "the name of the game for people, in the table of all names",
+    "cli/run.py": "the help names the default game",
+    "starters/": "programs of beginners, which play the default game by the documents",
+    "kit/": "kit: being changed by another branch",
+}
+_GAME_WORDS = re.compile(
+    r"even.?odd|parity|always_(even|odd)|[\"'`](even|odd)[\"'`]|even or odd|\.(even|odd)\b", re.IGNORECASE
+)
 
 
 def _layer_numbers(layers: tuple[tuple[str, ...], ...]) -> dict[str, int]:
@@ -137,6 +161,18 @@ def test_the_core_imports_no_part_of_the_world(package: str) -> None:
     for path in _modules(package):
         found = {name.split(".")[0] for name in _imports(path)} & WORLD
         assert not found, f"{path.relative_to(ROOT)} imports {found}"
+
+
+def test_the_game_of_the_documents_is_named_in_few_files() -> None:
+    named = set()
+    for path in SOURCE.rglob("*"):
+        if path.suffix in {".py", ".js", ".mjs", ".css", ".html", ".toml", ".md"}:
+            name = path.relative_to(SOURCE).as_posix()
+            allowed = name if name in NAMES_THE_GAME else f"{name.split('/')[0]}/"
+            if found := _GAME_WORDS.search(path.read_text()):
+                assert allowed in NAMES_THE_GAME, f"{name} contains {found[0]!r}"
+                named.add(allowed)
+    assert named == set(NAMES_THE_GAME)
 
 
 def test_every_module_says_what_it_is_for() -> None:

@@ -26,7 +26,7 @@ def played(number, a, b):
 
 
 def test_it_is_the_specifications_own_game_of_pure_chance():
-    assert (GAME.name, GAME.asks_for_parity, GAME.pure_chance) == ("even_odd", True, True)
+    assert (GAME.name, GAME.constant_moves, bool(GAME.luck)) == ("even_odd", ("even", "odd"), True)
 
 
 @pytest.mark.proves("000-L0833", "000-L0839", "000-L0840", "000-L1387", "002-L0219", "004-L0576")

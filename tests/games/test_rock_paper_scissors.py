@@ -26,7 +26,7 @@ def test_both_throw_once_and_then_it_is_over():
 
 def test_nothing_is_drawn_and_skill_counts():
     assert GAME.draw(b"any seed") is None
-    assert (GAME.asks_for_parity, GAME.pure_chance) == (False, False)
+    assert GAME.luck == ""
 
 
 @pytest.mark.parametrize("side", SIDES)

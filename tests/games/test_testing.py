@@ -254,8 +254,7 @@ BROKEN = {
     ),
     "name with a space": (broken(EvenOdd, name="even odd"), "name must be up to 50 lower-case letters"),
     "name too long": (broken(EvenOdd, name="e" * 51), "name must be up to 50 lower-case letters"),
-    "flag": (broken(EvenOdd, asks_for_parity=1), "asks_for_parity must be True or False"),
-    "other flag": (broken(EvenOdd, luck=None), "luck must be a sentence, or empty"),
+    "flag": (broken(EvenOdd, luck=None), "luck must be a sentence, or empty"),
     "draws 0": (broken(EvenOdd, draw=lambda self, seed: 0), "draw must give None or a number from 1 to 10, got 0"),
     "draws 11": (broken(EvenOdd, draw=lambda self, seed: 11), "draw must give None or a number from 1 to 10"),
     "draws true": (broken(EvenOdd, draw=lambda self, seed: True), "draw must give None or a number from 1 to 10"),
@@ -334,10 +333,6 @@ BROKEN = {
     "option twice": (
         broken(RockPaperScissors, question=asking(valid_options=["rock", "paper", "rock"])),
         "no option comes twice",
-    ),
-    "parity of other options": (
-        broken(RockPaperScissors, asks_for_parity=True),
-        "a game that asks for parity must have the options even and odd",
     ),
     "context": (
         broken(RockPaperScissors, question=asking(context={"cells": {1, 2}})),

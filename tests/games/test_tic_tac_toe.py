@@ -107,4 +107,4 @@ def test_whatever_is_played_a_won_board_has_one_line_and_marks_in_balance(cells)
 
 def test_nothing_is_drawn_and_skill_counts():
     assert GAME.draw(b"any seed") is None
-    assert (GAME.asks_for_parity, GAME.pure_chance) == (False, False)
+    assert GAME.luck == ""

@@ -9,7 +9,7 @@ import pytest
 from leaguekit.games import GAMES
 from leaguekit.games.base import Side
 from leaguekit.kit import documented_game as documented
-from leaguekit.protocol import messages as m
+from leaguekit.match.move_messages import messages_of
 
 NUMBERS = range(1, 11)
 
@@ -43,10 +43,10 @@ def test_no_wrong_choice_is_legal() -> None:
         assert documented.GAME.fault(position, "A", choice) is not None
 
 
-def test_only_the_game_of_the_documents_has_their_message() -> None:
-    kinds = {name: documented.answer_kind(game) for name, game in GAMES.items()}
-    assert kinds.pop(documented.GAME.name) is documented.ChoiceAnswer
-    assert {*kinds.values()} == {m.GameMoveResponse}
-    for game in GAMES.values():
-        assert documented.choice_field(game) in documented.answer_kind(game).__struct_fields__
-        assert documented.chosen({documented.choice_field(game): "x"}) == "x"
+@pytest.mark.parametrize("name", GAMES)
+def test_the_choice_is_found_in_the_answer_of_every_game(name: str) -> None:
+    assert documented.chosen({messages_of(GAMES[name]).field: "x", "match_id": "R1M1"}) == "x"
+
+
+def test_an_answer_without_a_choice_has_none() -> None:
+    assert documented.chosen({"match_id": "R1M1"}) is None

@@ -888,6 +888,23 @@ def test_the_evidence_shows_what_each_did_and_when_and_how_late_we_noticed():
     }
 
 
+def test_the_evidence_shows_whether_the_referee_could_connect_to_the_opponent_of_a_silent_player():
+    match = new_match(max_retries=3)
+    match.start(0.0)
+    match.handle(Joined("A", None), 0.5)
+
+    def connected(opponent_connected: bool | None) -> list[bool]:
+        given = NoAnswer("B", match._asks, "E009", connected=False, opponent_connected=opponent_connected)
+        *_, last = match.handle(given, 1.0)
+        found = last.verdict.evidence if isinstance(last, Finish) else match._evidence()()
+        return [found["players"][player].get("connected", True) for player in ("P01", "P02")]
+
+    assert connected(None) == [True, False]
+    assert connected(False) == [False, False]
+    assert connected(None) == [False, False]
+    assert connected(True) == [True, False]
+
+
 def test_failures_are_counted_in_a_row_and_end_with_any_answer():
     failing = first(2, is_silent, first(3, answers_wrongly("E003"), is_silent))
     shell = Shell(new_match(), {"A": joins, "B": failing})

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from leaguekit import Context
-from leaguekit.player.context import OngoingMatch, PastMatch, past_match, question_of, record_of, seconds_for
+from leaguekit.player.context import OngoingMatch, PastMatch, past_match, record_of, seconds_for
 from leaguekit.protocol import messages as m
 from tests.samples import samples_of
 
@@ -76,12 +76,6 @@ def test_what_the_invitation_said_is_remembered_with_the_match() -> None:
     bare = msgspec.structs.replace(samples_of("GAME_OVER")[0], round_id=msgspec.UNSET)
     match = past_match(bare, "P01", OngoingMatch("REF01", round_id=3, opponent_id="P02", role="PLAYER_B"))
     assert (match.round_id, match.role) == (3, "PLAYER_B")
-
-
-def test_even_odd_is_asked_in_a_message_of_its_own() -> None:
-    question = question_of(samples_of("CHOOSE_PARITY_CALL")[0])
-    assert (question.move_type, question.valid_options, question.context) == ("choose_parity", ["even", "odd"], {})
-    assert question_of(samples_of("GAME_MOVE_CALL")[0]).valid_options == [0, 4, 8]
 
 
 @pytest.mark.parametrize(

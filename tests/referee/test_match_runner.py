@@ -21,7 +21,7 @@ from leaguekit.protocol.decoding import encode
 from leaguekit.referee import match_runner, player_notifier
 from leaguekit.referee.match_messages import MatchMessages
 from leaguekit.sim import loop
-from leaguekit.transport.base import CallerLate, CallerUnable, HttpAnswer
+from leaguekit.transport.base import CallerLate, CallerUnable, HttpAnswer, Unreachable
 from leaguekit.transport.memory import MemoryCaller
 from tests.agents.scene import (
     LEAGUE,
@@ -403,6 +403,38 @@ async def test_a_player_that_dies_after_joining_loses(scene: Scene) -> None:
     report = await scene.play()
     assert report["result"]["details"]["ruling"] == "UNREACHABLE"
     assert report["result"]["winner"] == "P02"
+
+
+class CutOffCaller(MemoryCaller):
+    """A caller that is cut off from the players of ``lost`` after the first move."""
+
+    lost: tuple[str, ...] = ()
+    has_moved = False
+
+    async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576) -> HttpAnswer:
+        if self.has_moved and url in map(player_url, self.lost):
+            raise Unreachable(f"no connection to {url}")
+        answer = await super().post(url, body, seconds, max_bytes)
+        self.has_moved |= b"GAME_MOVE_CALL" in body
+        return answer
+
+
+@pytest.mark.parametrize(("lost", "connected"), [(("P01", "P02"), [False, False]), (("P02",), [True, False])])
+def test_in_a_game_with_turns_the_evidence_shows_whether_the_referee_was_cut_off_from_both_players(
+    tmp_path: Path, lost: tuple[str, ...], connected: list[bool]
+) -> None:
+    async def main() -> None:
+        scene = Scene(tmp_path, caller=type("_", (CutOffCaller,), {"lost": lost}))
+        scene.player("P01").moves, scene.player("P02").moves = [0, 4, 8], [1, 2]
+        await scene.start()
+        details = (await scene.play(game_type="tic_tac_toe"))["result"]["details"]
+        assert (details["ruling"], details["failures"]) == ("UNREACHABLE", {"P01": 0, "P02": 4})
+        seen = details["evidence"]["players"]
+        assert [seen[player].get("connected", True) for player in ("P01", "P02")] == connected
+        await scene.close()
+        assert scene.faults == []
+
+    loop.run(main())
 
 
 @pytest.mark.proves("003-L0301")

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.store.base import EventLog, Stored, StoreError
-from leaguekit.store.integrity import check_version
+from leaguekit.store.base import EventLog, Stored, StoreError, check_version
 from tests.store.stores import DurableStore
 
 WRITER = Path(__file__).with_name("writer_program.py")

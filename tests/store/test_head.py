@@ -69,7 +69,7 @@ async def appended(path: Path, *events: bytes) -> None:
 
 def last_in(path: Path) -> int:
     with closing(sqlite_schema.connect(path)) as connection:
-        return sqlite_schema.last_number(connection, path)
+        return sqlite_schema.last_number(connection, sqlite_schema.version_of(connection, path))
 
 
 # When it is written

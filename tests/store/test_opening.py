@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.store.base import StoreError
-from leaguekit.store.opening import open_log, open_reader, redact_address
+from leaguekit.store.base import StoreError, redact_address
+from leaguekit.store.opening import open_log, open_reader
 from leaguekit.store.sqlite import SqliteLog
 
 

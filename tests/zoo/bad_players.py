@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from leaguekit.games import GAMES
+from leaguekit.match.move_messages import messages_of
 from leaguekit.transport.base import Caller, Peer
 
 Json = dict[str, Any]
@@ -346,7 +347,7 @@ class Row(NamedTuple):
     games: tuple[str, ...] = ALL_GAMES
 
     def errors_in(self, game: str) -> tuple[str, ...]:
-        wrong_choice = "E004" if GAMES[game].asks_for_parity else "E057"
+        wrong_choice = messages_of(GAMES[game]).error_code
         return tuple(wrong_choice if code == "E004" else code for code in self.errors)
 
 
@@ -378,7 +379,7 @@ ZOO: tuple[Row, ...] = (
     Row(
         "exits after its first move", at(CALL, leaves), (PLAYED, "UNREACHABLE", "UNREACHABLE"), (), (0, 5.5, 0), AT_ONCE
     ),
-    Row("exits after its first move", at(CALL, leaves), _always("UNREACHABLE"), ("E009",) * 4, (0, 0.5, 0), IN_TURNS),
+    Row("exits after its first move", at(CALL, leaves), _always("UNREACHABLE"), ("E009",) * 4, (0, 0.25, 0), IN_TURNS),
     Row("answers referees 5 MB", at(MATCH, saying(FIVE_MEGABYTES)), _always("UNREACHABLE"), ("E009",) * 4),
     Row("answers everybody 5 MB", saying(FIVE_MEGABYTES), _always("UNREACHABLE"), ("E009",) * 4, (6, 0, 0)),
     Row("refuses", at(INVITATION, with_fields(accept=False)), _always("REFUSED_INVITATION")),

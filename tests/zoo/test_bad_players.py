@@ -25,6 +25,7 @@ from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
 from leaguekit.manager.league_runner import ANNOUNCEMENT_SECONDS
 from leaguekit.manager.manager import Manager
+from leaguekit.match.move_messages import messages_of
 from leaguekit.match.rulings import Ruling, sentence
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
@@ -436,7 +437,7 @@ def test_what_does_not_count_is_refused_and_changes_nothing(
     league, usual = play([None, KINDS[name], None, None], game, folder), without_bad_players(game)
     told = league.bad["P02"].told
     assert told
-    codes = {code or ("E004" if GAMES[game].asks_for_parity else "E057")}
+    codes = {code or messages_of(GAMES[game]).error_code}
     assert {answer["error"]["data"]["error_code"] for answer in told} == codes
     if game == "even_odd":
         assert {answer["error"]["code"] for answer in told} == {number}

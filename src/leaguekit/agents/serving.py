@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol, TypeVar
 
 from leaguekit.agents.credentials import TokenOwner
 from leaguekit.agents.logs import log_to
@@ -18,6 +18,8 @@ from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Peer, Unreachable
+
+T = TypeVar("T")
 
 
 class Agent(Protocol):
@@ -94,12 +96,14 @@ async def serve(
     return agent.finished.is_set()
 
 
-async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine until it ends or ``stop`` is set."""
-    await run_until_first(work, stop.wait())
+async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """Run a coroutine until it ends or ``stop`` is set. Return its result, or None if it has not ended."""
+    task = asyncio.ensure_future(work)
+    await run_until_first(task, stop.wait())
+    return None if task.cancelled() or task.exception() else task.result()
 
 
-async def run_until_first(*works: Coroutine[Any, Any, object]) -> None:
+async def run_until_first(*works: Awaitable[object]) -> None:
     """Run coroutines concurrently until one of them ends, and cancel the others."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:

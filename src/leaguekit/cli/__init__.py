@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Mapping
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -86,6 +87,21 @@ def read_input(name: str | Path) -> bytes:
     return content
 
 
+def add_data_dir_option(parser: argparse.ArgumentParser, text: str | None) -> None:
+    """Add ``--data-dir`` with its help."""
+    parser.add_argument("--data-dir", metavar="DIR", type=Path, default=Path("SHARED"), help=text)
+
+
+def write_files(files: Mapping[Path, str | bytes]) -> None:
+    """Write files, and the folders that they are in. Raises CommandError."""
+    for path, content in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        except OSError as error:
+            raise CommandError(f"cannot write {path}: {error.strerror}") from None
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run a command. Returns 0, 1 if what was checked is wrong, or 2 if the command cannot be carried out."""
     arguments = sys.argv[1:] if argv is None else argv
@@ -107,6 +123,10 @@ def main(argv: list[str] | None = None) -> int:
         return _report_error(called, error)
     except UnicodeEncodeError as error:
         return _report_error(called, _describe_bad_text(arguments, error))
+    except Exception as error:
+        if not isinstance(error, _component_errors()):
+            raise
+        return _report_error(called, error)
     except KeyboardInterrupt as interrupt:
         with warnings.catch_warnings():
             # Coroutines that were not started are freed with the traceback.
@@ -131,8 +151,22 @@ def _parser(called: str | None) -> argparse.ArgumentParser:
             name, help=text, description=text, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         if name == called:
-            import_module(f"leaguekit.cli.{module}").configure(subparser)
+            command = import_module(f"leaguekit.cli.{module}")
+            subparser.epilog = command.EXAMPLES
+            subparser.set_defaults(run=command.run)
+            command.configure(subparser)
     return parser
+
+
+def _component_errors() -> tuple[type[Exception], ...]:
+    """The errors of other packages whose text is for the user. They are imported when there is an error."""
+    from leaguekit.agents.registration import RegistrationRefused
+    from leaguekit.player.strategies import CannotPlay
+    from leaguekit.player.strategy_loading import NoSuchStrategy
+    from leaguekit.store.base import StoreError
+    from leaguekit.transport.server.server import CannotListen
+
+    return RegistrationRefused, CannotPlay, NoSuchStrategy, StoreError, CannotListen
 
 
 def _describe_bad_text(arguments: list[str], error: UnicodeEncodeError) -> CommandError:

@@ -16,9 +16,8 @@ from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
 from leaguekit.protocol.plain_text import sanitize_line
-from leaguekit.store.addresses import MEMORY, is_postgres, redact_address
 from leaguekit.store.backups import copy_store, first_event
-from leaguekit.store.base import StoreError
+from leaguekit.store.base import MEMORY, is_postgres, redact_address
 from leaguekit.store.files import safe_name
 
 EXAMPLES = """examples:
@@ -45,11 +44,9 @@ The exit code is 0 if the backup is good, 2 if there is none, 130 after Ctrl-C; 
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     stores.add_options(parser)
     parser.add_argument("--out", metavar="FILE|DIR", help="where to (default: this folder, with the league's name)")
     add_common_options(parser)
-    parser.set_defaults(run=run)
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
@@ -62,35 +59,33 @@ def run(options: argparse.Namespace) -> int:
     address = options.store or stores.newest_store(options.data_dir)
     require_sqlite(address, ["pg_dump", "--format=custom", "--file=league.dump"])
     store = Path(address)
-    try:
-        league_id = read_league_id(store)
-        out = Path(options.out or ".")
-        if out.is_dir() or str(options.out).endswith(os.sep):
-            out /= f"{safe_name(league_id)}-{datetime.now().astimezone():%Y%m%d-%H%M%S}.db"
-        with stores.Progress("MB copied") as progress:
-            copied = copy_store(store, out, replaces=options.force, locks=False, progress=progress.update)
-    except StoreError as error:
-        raise CommandError(str(error)) from None
+    league_id = read_league_id(store)
+    out = Path(options.out or ".")
+    if out.is_dir() or str(options.out).endswith(os.sep):
+        out /= f"{safe_name(league_id)}-{datetime.now().astimezone():%Y%m%d-%H%M%S}.db"
+    with stores.Progress("MB copied") as progress:
+        copied = copy_store(store, out, replaces=options.force, locks=False, progress=progress.update)
     summary = {"league_id": league_id, "store": str(store), "backup": str(out), **copied._asdict()}
-    print(json_line(summary) if options.json else _as_text(summary))
+    if options.json:
+        print(json_line(summary))
+    else:
+        print(f"Wrote {out}: {describe_contents(summary)}")
+        print("Not in it: the admin token, the referee code, logs and JSON files (league backup --help)")
     return 0
 
 
 def require_sqlite(address: str | Path, tool: list[str]) -> None:
     """Raise CommandError if a store is not a SQLite file. ``tool`` is the command of PostgreSQL for the same."""
-    try:
-        if address == MEMORY:
-            raise CommandError(f"{MEMORY} keeps nothing: name the file of a league")
-        if is_postgres(address):
-            database, mark, query = redact_address(address).partition("?")
-            options = parse_qsl(query)
-            # PostgreSQL's tools take the schema as an option and not in the address.
-            schemas = [f"--schema={value}" for name, value in options if name == "search_path"]
-            query = urlencode([(name, value) for name, value in options if name != "search_path"], safe="*/,:")
-            command = shlex.join([*tool, *schemas, f"--dbname={database}{mark if query else ''}{query}"])
-            raise CommandError(f"the league is in PostgreSQL, which has tools of its own for this. Use: {command}")
-    except StoreError as error:
-        raise CommandError(str(error)) from None
+    if address == MEMORY:
+        raise CommandError(f"{MEMORY} keeps nothing: name the file of a league")
+    if is_postgres(address):
+        database, mark, query = redact_address(address).partition("?")
+        options = parse_qsl(query)
+        # PostgreSQL's tools take the schema as an option and not in the address.
+        schemas = [f"--schema={value}" for name, value in options if name == "search_path"]
+        query = urlencode([(name, value) for name, value in options if name != "search_path"], safe="*/,:")
+        command = shlex.join([*tool, *schemas, f"--dbname={database}{mark if query else ''}{query}"])
+        raise CommandError(f"the league is in PostgreSQL, which has tools of its own for this. Use: {command}")
 
 
 def read_league_id(store: Path) -> str:
@@ -111,11 +106,4 @@ def describe_contents(summary: dict[str, Any]) -> str:
     return sanitize_line(
         f"{summary['league_id']}, {summary['events']:,} events and {summary['texts']:,} texts beside them ({size}), "
         f"checked and complete as far as event {summary['events']:,}, {compared}"
-    )
-
-
-def _as_text(summary: dict[str, Any]) -> str:
-    return (
-        f"Wrote {summary['backup']}: {describe_contents(summary)}\n"
-        "Not in it: the admin token, the referee code, logs and JSON files (league backup --help)"
     )

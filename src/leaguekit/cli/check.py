@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from leaguekit.agents.logs import silenced_logging
+from leaguekit.agents.serving import run_until
+from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
-from leaguekit.games import GAMES
+from leaguekit.cli.manager_client import admin_token
+from leaguekit.games import GAMES, game
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.kit import report as reports
 from leaguekit.kit.checks import CheckSettings, Outcome
@@ -19,10 +22,6 @@ from leaguekit.kit.report import Report
 from leaguekit.protocol.plain_text import sanitize_lines
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Unreachable
-from leaguekit.transport.server.server import CannotListen
-
-if TYPE_CHECKING:
-    from leaguekit.agents.world import World
 
 EXAMPLES = """examples:
   league check player                            wait for a player to register here, then check it
@@ -74,7 +73,6 @@ failed, 1 if one failed, 2 if the checks could not be made.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     agents = parser.add_subparsers(dest="agent", metavar="AGENT", title="agents", required=True)
     player, referee, manager = (
         agents.add_parser(
@@ -91,16 +89,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--game", choices=[*GAMES], default=DEFAULT_GAME, help=f"what is played (default {DEFAULT_GAME})"
     )
     _add_options(player, port=8000)
-    player.set_defaults(run=check_player)
     referee.add_argument("url", metavar="URL", nargs="?", help="where the referee listens, if it never registers")
     _add_options(referee, port=8000)
-    referee.set_defaults(run=check_referee)
     manager.add_argument("url", metavar="URL", help="the manager's; with ?referee=CODE if its referees need one")
     manager.add_argument(
         "--admin-token-file", metavar="FILE", type=Path, help="start the league as its operator, with this token"
     )
     _add_options(manager, port=0)
-    manager.set_defaults(run=check_manager)
 
 
 def _add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
@@ -120,47 +115,31 @@ def _add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
     )
 
 
-def check_player(options: argparse.Namespace) -> int:
-    from leaguekit.games import game
-    from leaguekit.kit.player import check_player as check
+def _check(options: argparse.Namespace, network: HttpNetwork, settings: CheckSettings) -> Coroutine[Any, Any, Report]:
+    """Make the checks of the agent that the options name. Only its part of the kit is imported."""
+    world = World(network.caller)
+    if options.agent == "manager":
+        from leaguekit.kit.manager import check_manager
 
-    def work(world: World, ground: HttpNetwork, settings: CheckSettings) -> Awaitable[Report]:
-        return check(world, ground, game(options.game), port=port_of(options), url=options.url, settings=settings)
+        token = None if options.admin_token_file is None else admin_token(options)
+        return check_manager(world, network, options.url, admin_token=token, settings=settings)
+    if options.agent == "referee":
+        from leaguekit.kit.referee import check_referee
 
-    return run_checks(options, work)
+        return check_referee(world, network, port=_port(options), url=options.url, settings=settings)
+    from leaguekit.kit.player import check_player
 
-
-def check_referee(options: argparse.Namespace) -> int:
-    from leaguekit.kit.referee import check_referee as check
-
-    def work(world: World, ground: HttpNetwork, settings: CheckSettings) -> Awaitable[Report]:
-        return check(world, ground, port=port_of(options), url=options.url, settings=settings)
-
-    return run_checks(options, work)
+    return check_player(world, network, game(options.game), port=_port(options), url=options.url, settings=settings)
 
 
-def check_manager(options: argparse.Namespace) -> int:
-    from leaguekit.cli.manager_client import admin_token
-    from leaguekit.kit.manager import check_manager as check
-
-    token = None if options.admin_token_file is None else admin_token(options)
-
-    def work(world: World, ground: HttpNetwork, settings: CheckSettings) -> Awaitable[Report]:
-        return check(world, ground, options.url, admin_token=token, settings=settings)
-
-    return run_checks(options, work)
-
-
-def port_of(options: argparse.Namespace) -> int:
+def _port(options: argparse.Namespace) -> int:
     """The port to listen at. An agent that registers must know it, so it is fixed. With a URL any port will do."""
     if options.port is not None:
         return int(options.port)
     return 0 if options.url else int(options.usual_port)
 
 
-def run_checks(
-    options: argparse.Namespace, work: Callable[[World, HttpNetwork, CheckSettings], Awaitable[Report]]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Make the checks, print each as soon as it is made, and write the reports. Returns the exit code."""
     _check_options(options)
     policy = program.policy_for(options)
@@ -176,33 +155,21 @@ def run_checks(
     )
 
     async def main(stop: program.Stop) -> int:
-        from leaguekit.agents.serving import run_until
-        from leaguekit.agents.world import World
-
-        report: list[Report] = []
-
-        async def checked() -> None:
-            report.append(await work(World(ground.caller), ground, settings))
-
-        ground = HttpNetwork(options.host, policy, program.outward_url(options))
+        network = HttpNetwork(options.host, policy, program.outward_url(options))
         try:
-            await run_until(stop, checked())
-        except CannotListen as error:
-            raise CommandError(str(error)) from None
+            report = await run_until(stop, _check(options, network, settings))
         finally:
             # Requests that the kit intentionally never answers are cut off now.
             with silenced_logging():
-                await ground.close()
-        if not report:
+                await network.close()
+        if report is None:
             return 130
         _print(
-            [reports.as_json(report[0])]
-            if options.json
-            else [*telling.remaining_lines(), "", *reports.summary(report[0])]
+            [reports.as_json(report)] if options.json else [*telling.remaining_lines(), "", *reports.summary(report)]
         )
         if options.junit is not None:
-            _write(options.junit, reports.as_junit(report[0]))
-        return report[0].exit_code
+            _write(options.junit, reports.as_junit(report))
+        return report.exit_code
 
     return program.run(main)
 

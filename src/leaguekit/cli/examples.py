@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from leaguekit.cli import CommandError
+from leaguekit.cli import CommandError, write_files
 from leaguekit.protocol.examples import TOPICS, examples
 
 EXAMPLES = """examples:
@@ -20,9 +20,7 @@ message in it. Nothing that is there is ever overwritten.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("--out", metavar="DIR", type=Path, help="write the examples into this folder")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,13 +31,7 @@ def run(options: argparse.Namespace) -> int:
     for topic in TOPICS:
         if (options.out / topic).exists():
             raise CommandError(f"{options.out / topic} is there already; give another --out, or remove it first")
-    path = options.out
-    try:
-        for name, body in files.items():
-            path = options.out / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(json.loads(body), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror}") from None
+    texts = {name: json.dumps(json.loads(body), indent=2, ensure_ascii=False) for name, body in files.items()}
+    write_files({options.out / name: f"{text}\n" for name, text in texts.items()})
     print(f"{len(files)} examples written to {options.out}")
     return 0

@@ -22,10 +22,8 @@ The exit code is 0 if all is right, 1 if something is wrong, 2 if there is nothi
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("file", metavar="FILE", help="a file with JSON in it, or - for standard input")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

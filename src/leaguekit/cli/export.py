@@ -12,14 +12,13 @@ from typing import IO, Any
 import msgspec
 
 from leaguekit.cli import CommandError, stores
-from leaguekit.cli.tables import json_line
+from leaguekit.cli.tables import csv_row, json_line
 from leaguekit.league.flat_tables import AgentRow, LeagueTables, ResultRow
 from leaguekit.league.sentences import EventFormatter, sentence
-from leaguekit.league.ties import PlacedRow
+from leaguekit.league.standings import PlacedRow
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
 from leaguekit.store.files import safe_name
-from leaguekit.store.spreadsheets import csv_row
 
 EXAMPLES = """examples:
   league export                                      the results of the newest league, as JSON
@@ -41,13 +40,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     stores.add_options(parser)
     parser.add_argument("--format", choices=("json", "jsonl", "csv"), default="json", help="default json")
     parser.add_argument("--what", choices=tuple(COLUMNS), help="default results, or all of them into a folder")
     parser.add_argument("--out", metavar="FILE|DIR", help="where to (default: standard output); a folder ends with /")
     parser.add_argument("--endpoints", action="store_true", help="also export where agents listen")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -67,11 +64,8 @@ async def _export(
         if out is not None and is_folder:
             path = out / f"{safe_name(listing.league.settings.league_id)}-{what}.{options.format}"
         with _open_output(path) as file:
-            omitted = () if options.endpoints else ("contact_endpoint",)
-            writer = _Writer(file, options.format, [column for column in COLUMNS[what] if column not in omitted])
-            async for row in _rows(what, listing, reader, endpoints=options.endpoints):
-                writer.row(row)
-            writer.end()
+            columns = [column for column in COLUMNS[what] if options.endpoints or column != "contact_endpoint"]
+            await _write(file, options.format, columns, _rows(what, listing, reader, endpoints=options.endpoints))
         if path is not None:
             print(f"Wrote {path}", file=sys.stderr)
     return 0
@@ -106,27 +100,21 @@ def _open_output(path: Path | None) -> Iterator[IO[str]]:
         raise CommandError(f"cannot write {path}: {error.strerror}") from None
 
 
-class _Writer:
-    """Writes rows in one of the formats, one after the other."""
-
-    def __init__(self, file: IO[str], file_format: str, columns: Sequence[str]) -> None:
-        self._file, self._format, self._columns = file, file_format, columns
-        self._separator = "[\n"
-        if file_format == "csv":
-            file.write(csv_row(columns))
-
-    def row(self, row: Row) -> None:
-        if self._format == "csv":
-            self._file.write(csv_row([cell(row.get(column)) for column in self._columns]))
-        elif self._format == "jsonl":
-            self._file.write(f"{json_line(row)}\n")
-        else:
-            self._file.write(f"{self._separator}{json_line(row)}")
-            self._separator = ",\n"
-
-    def end(self) -> None:
-        if self._format == "json":
-            self._file.write("[]\n" if self._separator == "[\n" else "\n]\n")
+async def _write(file: IO[str], file_format: str, columns: Sequence[str], rows: AsyncIterator[Row]) -> None:
+    """Write rows in one of the formats, one after the other."""
+    if file_format == "csv":
+        file.write(csv_row(columns))
+        async for row in rows:
+            file.write(csv_row([cell(row.get(column)) for column in columns]))
+    elif file_format == "jsonl":
+        async for row in rows:
+            file.write(f"{json_line(row)}\n")
+    else:
+        separator = "[\n"
+        async for row in rows:
+            file.write(f"{separator}{json_line(row)}")
+            separator = ",\n"
+        file.write("[]\n" if separator == "[\n" else "\n]\n")
 
 
 def cell(value: object) -> object:

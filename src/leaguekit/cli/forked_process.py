@@ -27,12 +27,10 @@ from leaguekit.protocol.methods import prepare_decoders
 
 _POLL_SECONDS = 0.01
 _MAX_DESCRIPTORS = 65_536
-# The modules that a command imports when it runs. The manager's are not here: there is one manager, which imports them
-# while the others are started.
-_COMMAND_IMPORTS = {"referee": ("leaguekit.referee.referee",)}
+# The modules that a command imports when it runs.
 _SHARED_IMPORTS = ("uvloop", "uvicorn.lifespan.on", "resource")
-# The commands of which there are several processes, and the role for whose messages decoders are prepared.
-_ROLES: dict[str, AgentRole] = {"referee": "referee", "player": "player"}
+# The commands of which there are several processes. Decoders for the messages of these roles are prepared.
+_ROLES: tuple[AgentRole, ...] = ("referee", "player")
 
 
 def can_fork() -> bool:
@@ -77,11 +75,12 @@ class ForkedProcess:
 def _prepare(command: str) -> None:
     """Import here what each process of a command would import."""
     import_module(f"leaguekit.cli.{COMMANDS[command][1]}")
-    for module in (*_SHARED_IMPORTS, *_COMMAND_IMPORTS.get(command, ())):
+    for module in _SHARED_IMPORTS:
         with contextlib.suppress(ImportError):
             import_module(module)
-    if (role := _ROLES.get(command)) is not None:
-        prepare_decoders(role)
+    for role in _ROLES:
+        if role == command:
+            prepare_decoders(role)
 
 
 def _run_child(arguments: Sequence[str], kept_fds: Sequence[int], stderr_fd: int | None) -> NoReturn:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from importlib.util import find_spec
 
+from leaguekit.agents.logs import log_to
+from leaguekit.agents.serving import run_until
+from leaguekit.agents.world import World
 from leaguekit.cli import program
+from leaguekit.gateway.gateway import Gateway
+from leaguekit.gateway.server import gateway_server
+from leaguekit.transport.addresses import AddressPolicy
+from leaguekit.transport.client.caller import HttpCaller
 
 EXAMPLES = """examples:
   league gateway --manager http://127.0.0.1:8000/mcp
@@ -25,11 +32,9 @@ with the same --data-dir, it keeps its seats.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     program.add_options(parser, port=8200)
     program.add_proxy_options(parser)
     program.add_manager_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,14 +42,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
-    from leaguekit.agents.logs import log_to
-    from leaguekit.agents.serving import run_until
-    from leaguekit.agents.world import World
-    from leaguekit.gateway.gateway import Gateway
-    from leaguekit.gateway.server import gateway_server
-    from leaguekit.transport.addresses import AddressPolicy
-    from leaguekit.transport.client.caller import HttpCaller
-
     program.check_url("--manager", options.manager)
     proxies = program.proxies_for(options)
     sock, endpoint = program.open_socket(options, options.manager)

@@ -7,13 +7,14 @@ import asyncio
 import contextlib
 import shlex
 import socket
+from collections.abc import Iterable
 from secrets import token_bytes
 
 from leaguekit.cli import CommandError, manager, program, stored_plans
 from leaguekit.cli.manager import DEFAULT_REFEREE_PORT, REFEREE_PORT_HINT
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
-from leaguekit.store.opening import redact_address
+from leaguekit.store.base import redact_address
 from leaguekit.transport.server.server import CannotListen, listen
 
 EXAMPLES = """examples:
@@ -25,18 +26,21 @@ EXAMPLES = """examples:
 It takes the options of `league manager`, and starts referees at the ports after the manager's. Ctrl-C ends all, and
 prints how to continue. A process that is killed is started again.
 """
+# The options of the manager that have a value and are passed on to it.
+_PASSED_ON = (
+    *("league_id", "game", "store", "start_when", "start_at", "announce_lead", "max_players", "max_referees"),
+    *("max_per_address", "config", "seed", "profile", "endpoint"),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     manager.configure(parser)
-    parser.epilog = EXAMPLES
     parser.add_argument(
         "--referees", metavar="N", type=int, help="how many referees (default 1, or as many as were there)"
     )
     parser.add_argument(
         "--gateway", action="store_true", help="seats for chat applications and people too, at the port after the rest"
     )
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -60,54 +64,43 @@ def run(options: argparse.Namespace) -> int:
 
 def _start(options: argparse.Namespace, processes: Processes) -> str:
     """Start all processes. Returns the command that starts them again."""
-    try:
-        sock = listen(options.host, options.port)
-        referees = _open_referee_sockets(options)
-        gateways = [listen(options.host, options.port and referees[-1].getsockname()[1] + 1)] if options.gateway else []
-    except CannotListen as error:
-        raise CommandError(str(error)) from None
+    sock = listen(options.host, options.port)
+    referees = _open_referee_sockets(options)
+    gateways = [listen(options.host, options.port and referees[-1].getsockname()[1] + 1)] if options.gateway else []
     # The referees call the manager from this machine, so its local URL is right for them.
     url = program.url_of_socket(sock)
     endpoints = [program.url_of_socket(sock, program.outward_url(options)) for sock in referees]
     gateway_urls = [program.url_of_socket(sock, program.outward_url(options)) for sock in gateways]
     at = ["--host", options.host, "--data-dir", str(options.data_dir)]
     shared = at if options.allow is None else [*at, "--allow", options.allow]
-    given = {
-        "--league-id": options.league_id,
-        "--game": options.game,
-        "--store": options.store,
-        "--start-when": options.start_when,
-        "--start-at": options.start_at,
-        "--announce-lead": options.announce_lead,
-        "--max-players": options.max_players,
-        "--max-referees": options.max_referees,
-        "--max-per-address": options.max_per_address,
-        "--config": options.config,
-        "--seed": options.seed,
-        "--profile": options.profile,
-        "--endpoint": options.endpoint,
-    }
-    chosen = [text for name, value in given.items() if value is not None for text in (name, str(value))]
-    several = {"--host-name": options.host_name, "--proxy": options.proxy}
-    chosen += [text for name, values in several.items() for value in values for text in (name, value)]
+    behind_proxy = [*_repeat("--host-name", options.host_name), *_repeat("--proxy", options.proxy)]
+    chosen = [
+        text
+        for name in _PASSED_ON
+        if (value := getattr(options, name)) is not None
+        for text in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    chosen += behind_proxy
     chosen += ["--require-seat"] if options.require_seat else []
     chosen += ["--strict-referees"] if options.strict_referees else []
+    own = _repeat("--own", [*endpoints, *gateway_urls])
     # The referees register with a code that is passed only to them and the manager.
-    own = [text for endpoint in (*endpoints, *gateway_urls) for text in ("--own", endpoint)]
     code = {program.REFEREE_CODE_VARIABLE: new_code(token_bytes(ENTROPY_BYTES))}
     processes.start("manager", sock, "manager", *shared, *chosen, *own, secrets=code)
     for number, (sock, endpoint) in enumerate(zip(referees, endpoints, strict=True), 1):
         name = f"Referee {number}"
         of_referee = ["--endpoint", endpoint, "--manager", url, "--name", name, "--max-concurrent", "10"]
-        seats = [text for gateway_url in gateway_urls for text in ("--own", gateway_url)]
-        processes.start(name, sock, "referee", *shared, *of_referee, *seats, secrets=code)
+        processes.start(name, sock, "referee", *shared, *of_referee, *_repeat("--own", gateway_urls), secrets=code)
     for sock, gateway_url in zip(gateways, gateway_urls, strict=True):
-        named = [text for value in options.host_name for text in ("--host-name", value)]
-        proxied = [text for value in options.proxy for text in ("--proxy", value)]
-        processes.start("gateway", sock, "gateway", *at, "--endpoint", gateway_url, "--manager", url, *named, *proxied)
+        processes.start("gateway", sock, "gateway", *at, "--endpoint", gateway_url, "--manager", url, *behind_proxy)
     where = ["--port", str(options.port), "--referees", str(options.referees)]
     where += ["--gateway"] if options.gateway else []
     return shlex.join(["league", "host", *shared, *where, *map(redact_address, chosen)])
+
+
+def _repeat(option: str, values: Iterable[str]) -> list[str]:
+    """An option that is given once per value."""
+    return [text for value in values for text in (option, value)]
 
 
 def _open_referee_sockets(options: argparse.Namespace) -> list[socket.socket]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from itertools import zip_longest
 
 from leaguekit.cli.screen import Cell, right_aligned
 from leaguekit.cli.tables import pluralize, with_ltr_mark
@@ -69,10 +70,7 @@ def _two_columns(live: Live, now: datetime, columns: int, available: int) -> Lin
     middle = columns // 2
     left = _standings(live, 0, middle - 2, available)
     others = _activity(live, now, middle + 1, columns, available)
-    return [
-        [*(left[number] if number < len(left) else []), *(others[number] if number < len(others) else [])]
-        for number in range(max(len(left), len(others)))
-    ]
+    return [[*a, *b] for a, b in zip_longest(left, others, fillvalue=())]
 
 
 def _one_column(live: Live, now: datetime, columns: int, available: int) -> Lines:

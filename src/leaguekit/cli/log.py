@@ -11,7 +11,7 @@ from leaguekit.league import events as e
 from leaguekit.league.sentences import EventFormatter
 from leaguekit.protocol.ids import match_id
 from leaguekit.protocol.plain_text import sanitize_line
-from leaguekit.store.base import LogReader, Stored
+from leaguekit.store.base import LogReader
 
 POLL_SECONDS = 0.2
 EXAMPLES = """examples:
@@ -26,14 +26,12 @@ No line has a token, or a hash of one. The league's seed is printed only when th
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     stores.add_options(parser)
     parser.add_argument("--after", metavar="N", type=int, default=0, help="only events after this number")
     parser.add_argument("--match", metavar="MATCH", help="only this match, such as R2M3")
     parser.add_argument("--agent", metavar="ID", help="only this agent, such as P07 or REF01, and its matches")
     parser.add_argument("--follow", action="store_true", help="also print what is written from now on")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,46 +39,26 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _print_log(reader: LogReader, options: argparse.Namespace) -> int:
-    printer = _EventPrinter(options)
-    last = 0
+    """Print the selected events. All events are read, because some define which matches are an agent's."""
+    formatter, own_matches, last = EventFormatter(), set[str](), 0
     while True:
         async for one in stores.iterate_events(reader, last):
-            last = one.number
-            printer.take(one)
+            last, event = one.number, stores.decode_event(one)
+            if isinstance(event, e.LeagueStarted):
+                own_matches = {
+                    match_id(number, order)
+                    for number, pairs in enumerate(event.rounds, start=1)
+                    for order, pair in enumerate(pairs, start=1)
+                    if options.agent in pair
+                }
+            if options.json:
+                line = json_line({"number": last} | formatter.as_json(event))
+            else:
+                line = sanitize_line(f"{last:6}  {event.at}  {formatter.as_text(event)}")
+            about = {getattr(event, name, None) for name in ("match_id", "player_id", "referee_id", "agent_id")}
+            is_of_agent = options.agent in (None, *about) or not own_matches.isdisjoint(about)
+            if last > options.after and options.match in (None, *about) and is_of_agent:
+                print(line, flush=True)
         if not options.follow:
             return 0
         await asyncio.sleep(POLL_SECONDS)
-
-
-class _EventPrinter:
-    """Prints the selected events. It must see all events, because some define which matches are an agent's."""
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        self._after: int = options.after
-        self._match: str | None = options.match
-        self._agent: str | None = options.agent
-        self._json: bool = options.json
-        self._teller = EventFormatter()
-        self._own_matches: set[str] = set()
-
-    def take(self, one: Stored) -> None:
-        event = stores.decode_event(one)
-        if isinstance(event, e.LeagueStarted):
-            self._own_matches = {
-                match_id(number, order)
-                for number, pairs in enumerate(event.rounds, start=1)
-                for order, pair in enumerate(pairs, start=1)
-                if self._agent in pair
-            }
-        if self._json:
-            line = json_line({"number": one.number} | self._teller.as_json(event))
-        else:
-            line = sanitize_line(f"{one.number:6}  {event.at}  {self._teller.as_text(event)}")
-        if one.number > self._after and self._is_selected(event):
-            print(line, flush=True)
-
-    def _is_selected(self, event: e.Event) -> bool:
-        about = {getattr(event, name, None) for name in ("match_id", "player_id", "referee_id", "agent_id")}
-        if self._match is not None and self._match not in about:
-            return False
-        return self._agent is None or self._agent in about or not self._own_matches.isdisjoint(about)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import secrets
-import socket
 import sys
 import tomllib
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +22,11 @@ from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.schedule import MAX_MATCHES, match_count
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.match.draw import league_seed
-from leaguekit.store.addresses import MEMORY, is_postgres
-from leaguekit.store.base import EventLog, StoreError
+from leaguekit.store.base import MEMORY, EventLog, StoreError, is_postgres, redact_address
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
 from leaguekit.store.lock import WriterLock
-from leaguekit.store.opening import open_log, redact_address
+from leaguekit.store.opening import open_log
 
 if TYPE_CHECKING:
     from leaguekit.agents.world import World
@@ -72,7 +70,6 @@ _LIMITS: dict[str, tuple[float, int]] = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     program.add_options(parser, port=8000)
     program.add_allow_option(parser)
     program.add_proxy_options(parser)
@@ -116,7 +113,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     # For `league run`: its n-th player is always P0n, and its plan is stored with the league.
     parser.add_argument("--grant-ids", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--run-plan", help=argparse.SUPPRESS)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -205,31 +201,37 @@ async def _serve(
     when: tuple[int, int] | None,
     stop: program.Stop,
 ) -> int:
+    # `league run` imports this module before it forks. Only the manager needs these, and imports them meanwhile.
     from leaguekit.agents.logs import log_to
     from leaguekit.agents.serving import run_until
     from leaguekit.manager.manager import Manager
     from leaguekit.manager.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
     from leaguekit.manager.server import manager_server
 
-    world = _world(options)
-    proxies = program.proxies_for(options)
-    sock, endpoint = program.open_socket(options, program.outward_url(options))
-    store = options.store or default_store(options.data_dir, settings.league_id)
-    log = await _open_store(store, sock)
-    try:
+    async with contextlib.AsyncExitStack() as opened:
+        world = _world(options)
+        proxies = program.proxies_for(options)
+        sock, endpoint = program.open_socket(options, program.outward_url(options))
+        opened.callback(sock.close)
+        store = options.store or default_store(options.data_dir, settings.league_id)
+        if isinstance(store, Path):
+            store.parent.mkdir(parents=True, exist_ok=True)
+        log = await open_log(store)
+        opened.push_async_callback(log.close)
         settings = await _resolve_settings(options, settings, log, store)
         start = await stored_plans.resolve_start_plan(log, when, options.start_at)
         folder = default_store(options.data_dir, settings.league_id).parent
-        keep = _secret_writer(folder)
+
+        def keep(name: str, secret: str) -> None:
+            DISK.write(folder / name, secret.encode(), private=True)
+
         known, kept_code = read_admin_token(folder / ADMIN_TOKEN), DISK.read(folder / REFEREE_CODE) or b""
         admin_token = known or new_admin_token(secrets.token_bytes)
-        # In PostgreSQL, a manager that opens a league ends the previous one.
-        lock = None if is_postgres(store) else _lock_folder(folder, settings.league_id)
-    except (CommandError, StoreError) as error:
-        sock.close()
-        await log.close()
-        raise CommandError(str(error)) from None
-    with log_to(folder / "log.jsonl", "league_manager"):
+        if not is_postgres(store):
+            # In PostgreSQL, a manager that opens a league ends the previous one.
+            opened.callback(_lock_folder(folder, settings.league_id).release)
+        opened.push_async_callback(world.close)
+        opened.enter_context(log_to(folder / "log.jsonl", "league_manager"))
         manager = Manager(
             world,
             log,
@@ -241,13 +243,20 @@ async def _serve(
             keep=keep,
             max_per_address=options.max_per_address or MAX_PER_ADDRESS,
         )
+        try:
+            await manager.open()
+        except (msgspec.MsgspecError, ValueError, LookupError, AttributeError, TypeError) as error:
+            why = f"the league in {redact_address(store)} cannot be taken up: {error!r}"
+            raise CommandError(f"{why}; `league verify` checks its log") from None
         # The token is written after the league is created: a token without a league shows that the log was lost.
-        await _open_league(manager, redact_address(store), lambda: keep(ADMIN_TOKEN, admin_token))
+        keep(ADMIN_TOKEN, admin_token)
+        opened.push_async_callback(manager.close)
         referee_code = await manager.provide_referee_code(kept_code.decode(errors="replace").strip())
         manager.runner.outages.gateways = frozenset(options.own)
         manager.runner.start_when, manager.runner.start_at = start.when, start.at
         server = manager_server(manager, sock, names=options.host_name, proxies=proxies, web=_dashboard)
         await server.start()
+        opened.push_async_callback(server.stop)
         kept = f"{redact_address(store)}{_MEMORY_NOTE if store == MEMORY else ''}"
         program.print_notice(
             f"League {manager.league_id} is at {endpoint}\n  dashboard: {program.dashboard_url(endpoint)}\n"
@@ -263,13 +272,7 @@ async def _serve(
                 await run_until(stop, manager.serve_forever())
         except StoreError as error:
             raise CommandError(f"the league cannot go on: {error}") from None
-        finally:
-            await server.stop()
-            await manager.close()
-            await world.close()
-            if lock is not None:
-                lock.release()
-        return 0
+    return 0
 
 
 def _secrets(new_admin_token: str | None, referee_code: str | None, code_file: Path) -> str:
@@ -323,16 +326,6 @@ def default_store(data_dir: Path, league_id: str) -> Path:
     return data_dir / "agents" / safe_name(league_id) / "manager" / "league.db"
 
 
-async def _open_store(store: str | Path, sock: socket.socket) -> EventLog:
-    try:
-        if isinstance(store, Path):
-            store.parent.mkdir(parents=True, exist_ok=True)
-        return await open_log(store)
-    except (OSError, StoreError) as error:
-        sock.close()
-        raise CommandError(str(error)) from None
-
-
 def _lock_folder(folder: Path, league_id: str) -> WriterLock:
     """Lock the manager's folder, so that no manager of a copy of this league writes the same files."""
     try:
@@ -341,22 +334,6 @@ def _lock_folder(folder: Path, league_id: str) -> WriterLock:
     except (OSError, StoreError) as error:
         look = "`league verify`, `log`, `report` and `export` look at a copy without a manager"
         raise CommandError(f"the league {league_id} cannot be served with this --data-dir: {error} {look}") from None
-
-
-def _secret_writer(folder: Path) -> Callable[[str, str], None]:
-    """A function that writes a secret to a file that only its owner can read."""
-    return lambda name, secret: DISK.write(folder / name, secret.encode(), private=True)
-
-
-async def _open_league(manager: Any, store: str, keep_token: Callable[[], None]) -> None:
-    try:
-        await manager.open()
-        keep_token()
-    except StoreError as error:
-        raise CommandError(str(error)) from None
-    except (msgspec.MsgspecError, ValueError, LookupError, AttributeError, TypeError) as error:
-        why = f"the league in {store} cannot be taken up: {error!r}"
-        raise CommandError(f"{why}; `league verify` checks its log") from None
 
 
 def _dashboard(manager: Any) -> Any:

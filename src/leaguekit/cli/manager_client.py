@@ -36,9 +36,6 @@ class ManagerClient:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
         await self._caller.close()
 
     async def call(self, params: dict[str, Any]) -> dict[str, Any]:

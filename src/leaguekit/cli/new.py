@@ -41,13 +41,11 @@ _STARTERS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("what", choices=["player"], help="what to write")
     parser.add_argument("name", metavar="NAME", help="its name in a league, up to 50 characters")
     parser.add_argument("--lang", choices=["python", "javascript"], default="python", help="default python")
     parser.add_argument("--plain", action="store_true", help="without leaguekit; in JavaScript it always is")
     parser.add_argument("--dir", type=Path, help="the folder to write to (default: after the name)")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

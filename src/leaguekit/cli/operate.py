@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from leaguekit.cli import CommandError
+from leaguekit.cli import CommandError, add_data_dir_option
 from leaguekit.cli.manager_client import ManagerClient, admin_token
 from leaguekit.cli.tables import json_line, pluralize, standings_table, table
 from leaguekit.league.sentences import add_player_names
@@ -42,7 +42,6 @@ EXAMPLES = """examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     command = parser.prog.rpartition(" ")[2]
     if command == "add-player":
         parser.add_argument("--endpoint", metavar="URL", required=True, help="where it listens")
@@ -68,14 +67,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     if command not in (*PUBLIC_COMMANDS, "add-player", "agents", "query", "start"):
         parser.add_argument("--reason", default="", help="why; kept in the league's log")
     add_options(parser)
-    parser.set_defaults(run=run)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of every command to a manager."""
     parser.add_argument("--manager", metavar="URL", default=MANAGER, help=f"default {MANAGER}")
     parser.add_argument("--admin-token-file", metavar="FILE", type=Path, help="default: the newest under --data-dir")
-    parser.add_argument("--data-dir", metavar="DIR", type=Path, default=Path("SHARED"))
+    add_data_dir_option(parser, None)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -90,16 +88,20 @@ def run(options: argparse.Namespace) -> int:
         params["admin_token"] = admin_token(options)
     if options.command == "start" and not options.yes:
         params |= _confirm_start(options.manager)
-    if options.command == "schedule":
-        answer = asyncio.run(_schedule(options.manager, params))
-    elif options.command in ("withdraw", "disqualify"):
-        answer = asyncio.run(_remove_players(options, params))
-    elif options.command == "rematch":
-        answer = asyncio.run(_rematch(options, params))
-    else:
-        answer = call(options.manager, params)
+    answer = asyncio.run(_send(options, params))
     print(json_line(answer) if options.json else _format(options.command, answer))
     return 0
+
+
+async def _send(options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
+    async with ManagerClient(options.manager) as manager:
+        if options.command == "schedule":
+            return await fetch_schedule(manager.call, params)
+        if options.command in ("withdraw", "disqualify"):
+            return await _remove_players(manager, options, params)
+        if options.command == "rematch":
+            return await _rematch(manager, options, params)
+        return await manager.call(params)
 
 
 def _confirm_start(manager: str) -> dict[str, int]:
@@ -123,16 +125,16 @@ def _confirm_start(manager: str) -> dict[str, int]:
     return {"most_matches": max(matches, CONFIRM_ABOVE_MATCHES)}
 
 
-async def _remove_players(options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
+async def _remove_players(
+    manager: ManagerClient, options: argparse.Namespace, params: dict[str, Any]
+) -> dict[str, Any]:
     """Withdraw or disqualify players, one after the other. Returns the status after the last."""
     if not options.players and not options.address:
         raise CommandError("name players, such as P07 or P10-P99, or an address with --from")
-    async with ManagerClient(options.manager) as manager:
-        answer: dict[str, Any] = {}
-        agents = await manager.call(params | {"command": "agents"})
-        chosen = _select_players(options, agents["agents"])
-        for player_id in chosen:
-            answer = await manager.call(params | {"player_id": player_id})
+    answer = await manager.call(params | {"command": "agents"})
+    chosen = _select_players(options, answer["agents"])
+    for player_id in chosen:
+        answer = await manager.call(params | {"player_id": player_id})
     return answer | {"left": chosen}
 
 
@@ -152,31 +154,25 @@ def _select_players(options: argparse.Namespace, agents: list[dict[str, Any]]) -
     return list(dict.fromkeys(chosen))
 
 
-async def _rematch(options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
+async def _rematch(manager: ManagerClient, options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
     """Order rematches, one after the other. Returns the status after the last."""
     if not options.matches and not options.held:
         raise CommandError("name matches, such as R2M3, or add --held for all that wait for the operator")
-    async with ManagerClient(options.manager) as manager:
-        answer = await manager.call({"command": "status"})
-        # A manager of an older release does not send which matches are held.
-        for match_id in dict.fromkeys([*options.matches, *(answer.get("held", ()) if options.held else ())]):
-            answer = await manager.call(params | {"match_id": match_id})
+    answer = await manager.call({"command": "status"})
+    # A manager of an older release does not send which matches are held.
+    for match_id in dict.fromkeys([*options.matches, *(answer.get("held", ()) if options.held else ())]):
+        answer = await manager.call(params | {"match_id": match_id})
     return answer
 
 
-def call(manager: str, params: dict[str, Any]) -> dict[str, Any]:
+def call(url: str, params: dict[str, Any]) -> dict[str, Any]:
     """Send a command to the manager and return its answer."""
-    return asyncio.run(_call(manager, params))
 
+    async def send() -> dict[str, Any]:
+        async with ManagerClient(url) as manager:
+            return await manager.call(params)
 
-async def _call(url: str, params: dict[str, Any]) -> dict[str, Any]:
-    async with ManagerClient(url) as manager:
-        return await manager.call(params)
-
-
-async def _schedule(url: str, params: dict[str, Any]) -> dict[str, Any]:
-    async with ManagerClient(url) as manager:
-        return await fetch_schedule(manager.call, params)
+    return asyncio.run(send())
 
 
 async def fetch_schedule(

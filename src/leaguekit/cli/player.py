@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
+from leaguekit.agents.serving import run_until
+from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
-from leaguekit.player.player import Player, RegistrationRefused
+from leaguekit.player.context import Strategy
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.relay import RelayClient, serve_relayed
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.player.strategy_loading import LLM, load
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from leaguekit.player.context import Strategy
-    from leaguekit.player.player import PlayerAgent
-    from leaguekit.player.relay import RelayClient
+from leaguekit.protocol.refusals import player_refusal
+from leaguekit.transport.addresses import AddressPolicy
+from leaguekit.transport.client.caller import HttpCaller
 
 EXAMPLES = f"""examples:
   league player --manager http://127.0.0.1:8000/mcp
@@ -52,7 +51,6 @@ _MODEL_OPTIONS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     program.add_options(parser, port=PORT)
     # No defaults, so that an error can be raised if one of these is given with --relay.
     parser.set_defaults(host=None, port=None)
@@ -69,7 +67,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     model_group = parser.add_argument_group("a language model, with --strategy llm")
     for name, (metavar, text) in _MODEL_OPTIONS.items():
         model_group.add_argument(f"--{name}", metavar=metavar, help=text)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -99,13 +96,6 @@ def _load_strategy(options: argparse.Namespace) -> tuple[str, Strategy]:
 
 
 async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop) -> int:
-    from leaguekit.agents.world import World
-    from leaguekit.player.player import PlayerAgent
-    from leaguekit.player.relay import RelayClient
-    from leaguekit.protocol.refusals import player_refusal
-    from leaguekit.transport.addresses import AddressPolicy
-    from leaguekit.transport.client.caller import HttpCaller
-
     if options.relay is not None:
         program.check_url("--relay", options.relay)
         given = [f"--{name}" for name in ("host", "port", "endpoint") if getattr(options, name) is not None]
@@ -123,30 +113,14 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
 
     try:
         if options.relay is not None:
-            return await _serve_relayed(
-                make_agent, RelayClient(world, program.mcp_url(options.relay), player.name), stop
-            )
+            line = RelayClient(world, program.mcp_url(options.relay), player.name)
+            endpoint = await run_until(stop, line.open())
+            if endpoint and await serve_relayed(make_agent(endpoint), line, stop, tell=program.print_notice):
+                return 0
+            return 130
         options.host = program.HOST if options.host is None else options.host
         options.port = PORT if options.port is None else options.port
         sock, endpoint = program.open_socket(options, options.manager)
         return await program.serve_agent(make_agent(endpoint), sock, player_refusal, stop)
     finally:
         await world.caller.close()
-
-
-async def _serve_relayed(make_agent: Callable[[str], PlayerAgent], line: RelayClient, stop: program.Stop) -> int:
-    from leaguekit.agents.serving import run_until
-    from leaguekit.player.relay import serve_relayed
-
-    endpoint = ""
-
-    async def open_line() -> None:
-        nonlocal endpoint
-        endpoint = await line.open()
-
-    try:
-        await run_until(stop, open_line())
-        is_over = bool(endpoint) and await serve_relayed(make_agent(endpoint), line, stop, tell=program.print_notice)
-    except RegistrationRefused as error:
-        raise CommandError(str(error)) from None
-    return 0 if is_over else 130

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import contextlib
 import socket
-from pathlib import Path
 
 from leaguekit.agents.credentials import TokenOwner
 from leaguekit.agents.logs import log_to, silenced_logging
@@ -14,7 +13,7 @@ from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.server import agent_server
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
-from leaguekit.cli import CommandError, program
+from leaguekit.cli import CommandError, add_data_dir_option, program
 from leaguekit.cli.tables import total_origins, warn_of_replaced_moves
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
@@ -26,7 +25,7 @@ from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
 from leaguekit.transport.client.caller import HttpCaller
-from leaguekit.transport.server.server import CannotListen, listen
+from leaguekit.transport.server.server import listen
 
 EXAMPLES = f"""examples:
   league players --count 7                                  opponents to practise with
@@ -46,7 +45,6 @@ FILES_PER_PLAYER = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("--count", metavar="N", type=int, default=2, help="how many players (default 2)")
     parser.add_argument(
         "--manager", metavar="URL", default="http://127.0.0.1:8000/mcp", help="default http://127.0.0.1:8000/mcp"
@@ -56,8 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default 127.0.0.1)")
     parser.add_argument("--port", metavar="BASE", type=int, default=8101, help="default 8101; 0 takes free ones")
     parser.add_argument("--seed", metavar="N", type=int, help="make the strategies' chance repeatable")
-    parser.add_argument("--data-dir", metavar="DIR", type=Path, default=Path("SHARED"), help="default SHARED")
-    parser.set_defaults(run=run)
+    add_data_dir_option(parser, "default SHARED")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -81,7 +78,10 @@ def run(options: argparse.Namespace) -> int:
 
 async def _serve(options: argparse.Namespace, players: list[Player], stop: program.Stop) -> int:
     with contextlib.ExitStack() as opened:
-        sockets = _sockets(options, len(players), opened)
+        sockets = [
+            opened.enter_context(contextlib.closing(listen(options.host, options.port and options.port + number)))
+            for number in range(len(players))
+        ]
         caller = HttpCaller(AddressPolicy.only(options.manager))
         world = World(caller, options.data_dir)
         group = _PlayerGroup(
@@ -97,16 +97,6 @@ async def _serve(options: argparse.Namespace, players: list[Player], stop: progr
             return await group.serve(stop)
         finally:
             await caller.close()
-
-
-def _sockets(options: argparse.Namespace, count: int, opened: contextlib.ExitStack) -> list[socket.socket]:
-    try:
-        return [
-            opened.enter_context(contextlib.closing(listen(options.host, options.port and options.port + number)))
-            for number in range(count)
-        ]
-    except CannotListen as error:
-        raise CommandError(str(error)) from None
 
 
 class _PlayerGroup:

@@ -13,22 +13,19 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from ipaddress import ip_network
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from leaguekit.agents.logs import TerminalFormatter, skip_unused_log_fields
-from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
-from leaguekit.cli import CommandError
+from leaguekit.cli import CommandError, add_data_dir_option
 from leaguekit.protocol.codes import Purpose, with_code, without_codes
 from leaguekit.protocol.plain_text import sanitize_lines
 from leaguekit.protocol.refusals import Refuse
-from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Address, AddressPolicy, Network, read_url
 from leaguekit.transport.base import Unreachable
 from leaguekit.transport.descriptors import max_descriptors
-from leaguekit.transport.server.server import CannotListen, listen
+from leaguekit.transport.server.server import listen
 
 Stop = asyncio.Event
 MAX_FILES = 16_384
@@ -49,13 +46,7 @@ def add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
     parser.add_argument("--host", default=HOST, help=f"the address to listen at (default {HOST})")
     parser.add_argument("--port", type=int, default=port, help=f"the port (default {port}; 0 takes a free one)")
     parser.add_argument("--endpoint", metavar="URL", help="how others reach it, if not at host and port")
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        type=Path,
-        default=Path("SHARED"),
-        help="where its files go (default SHARED)",
-    )
+    add_data_dir_option(parser, "where its files go (default SHARED)")
     # For `league run`: a listening socket, and a pipe that closes when the parent ends.
     parser.add_argument("--socket-fd", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)
@@ -113,13 +104,10 @@ def policy_for(options: argparse.Namespace) -> AddressPolicy:
 
 def open_socket(options: argparse.Namespace, manager: str = "") -> tuple[socket.socket, str]:
     """Open the socket to serve. Returns it with the URL at which others, above all the manager, reach it."""
-    try:
-        if options.socket_fd is not None:
-            served = socket.socket(fileno=options.socket_fd)
-        else:
-            served = listen(options.host, options.port)
-    except CannotListen as error:
-        raise CommandError(str(error)) from None
+    if options.socket_fd is not None:
+        served = socket.socket(fileno=options.socket_fd)
+    else:
+        served = listen(options.host, options.port)
     return served, options.endpoint or url_of_socket(served, manager)
 
 
@@ -249,8 +237,4 @@ def print_notice(text: str) -> None:
 
 async def serve_agent(agent: Agent, served: socket.socket, refuse: Refuse, stop: Stop) -> int:
     """Serve a player or a referee until its league is over. Returns the exit code."""
-    try:
-        is_over = await serve(agent, served, refuse, stop, tell=print_notice)
-    except (RegistrationRefused, StoreError) as error:
-        raise CommandError(str(error)) from None
-    return 0 if is_over else 130
+    return 0 if await serve(agent, served, refuse, stop, tell=print_notice) else 130

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
+from leaguekit.referee.referee import RefereeAgent
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.mcp.calling import McpCaller
 
 EXAMPLES = f"""examples:
   league referee --manager http://127.0.0.1:8000/mcp
@@ -20,7 +24,6 @@ and --data-dir, it keeps its id and delivers the rulings that it had made.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     program.add_options(parser, port=8001)
     program.add_allow_option(parser)
     program.add_manager_option(parser)
@@ -30,7 +33,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     # For `league host`: the URL of its own gateway, which may be called whatever --allow says.
     parser.add_argument("--own", metavar="URL", action="append", default=[], help=argparse.SUPPRESS)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,11 +42,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
-    from leaguekit.agents.world import World
-    from leaguekit.referee.referee import RefereeAgent
-    from leaguekit.transport.client.caller import HttpCaller
-    from leaguekit.transport.mcp.calling import McpCaller
-
     caller = McpCaller(HttpCaller(program.policy_for(options).trusting(options.manager, *options.own)))
     world = World(caller, options.data_dir)
     sock, endpoint = program.open_socket(options, options.manager)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -15,8 +15,8 @@ from leaguekit.league import events as e
 from leaguekit.league.outcomes import Judgement, judge
 from leaguekit.league.records import Match
 from leaguekit.league.sentences import EventFormatter, sentence
+from leaguekit.league.state import League
 from leaguekit.league.transcripts import check_transcript
-from leaguekit.protocol.ids import match_id
 from leaguekit.protocol.messages import MatchTranscript, TranscriptEntry
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.referee.transcripts import describe_message
@@ -33,11 +33,9 @@ whether the draw is the one that was committed to. Only referees of leaguekit de
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     stores.add_options(parser)
     parser.add_argument("match_id", metavar="MATCH", help="such as R2M3")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,103 +43,80 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _replay(reader: LogReader, name: str, *, as_json: bool) -> int:
-    history = _MatchHistory(name)
-    await stores.feed_events(reader, history.take)
-    if history.match is None:
-        hint = f"there are {', '.join(history.others)} …" if history.others else "it has no schedule yet"
+    league, events = League(), list[e.Event]()
+
+    def take(event: e.Event) -> None:
+        league.apply(event)
+        if getattr(event, "match_id", None) == name:
+            events.append(event)
+
+    await stores.feed_events(reader, take)
+    if (match := league.matches.get(name)) is None:
+        hint = f"there are {', '.join([*league.matches][:5])} …" if league.matches else "it has no schedule yet"
         raise CommandError(f"there is no match {name} in this league; {hint}")
-    history.transcript = await stores.read_transcript(reader, name)
+    history = _MatchHistory(league, match, events, await stores.read_transcript(reader, name))
     lines = [json_line(history.as_json())] if as_json else map(sanitize_line, history.as_text())
     print("\n".join(lines))
     return 0
 
 
-class _MatchHistory:
+class _MatchHistory(NamedTuple):
     """Everything that the store has about one match."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self.match: Match | None = None
-        # The first matches of the league, as a hint if the named match does not exist.
-        self.others: list[str] = []
-        self.transcript: MatchTranscript | None = None
-        self._names: dict[str, str] = {}
-        # The referees, each with whether it does not know the seed.
-        self._without_seed: dict[str, bool] = {}
-        self._events: list[e.Event] = []
-        self._game = ""
-        self._seed: bytes | None = None
-
-    def take(self, event: e.Event) -> None:
-        match event:
-            case e.LeagueCreated():
-                self._game = event.settings.game_type
-                self._seed = bytes.fromhex(event.settings.seed_hex or "")
-            case e.PlayerRegistered():
-                self._names[event.player_id] = event.meta.display_name
-            case e.RefereeRegistered():
-                self._without_seed[event.referee_id] = event.shows_own_token
-            case e.LeagueStarted():
-                self._find(event.rounds)
-        if getattr(event, "match_id", None) == self._name:
-            self._events.append(event)
-
-    def _find(self, rounds: list[list[tuple[str, str]]]) -> None:
-        for number, pairs in enumerate(rounds, start=1):
-            for order, (a, b) in enumerate(pairs, start=1):
-                name = match_id(number, order)
-                if name == self._name:
-                    self.match = Match(id=name, round_id=number, a=a, b=b)
-                if len(self.others) < 5:
-                    self.others.append(name)
+    league: League
+    match: Match
+    events: list[e.Event]
+    transcript: MatchTranscript | None
 
     @property
     def _last_report(self) -> e.ResultRecorded | None:
         """The last report of a referee."""
-        reports = [event for event in self._events if isinstance(event, e.ResultRecorded)]
-        return reports[-1] if reports else None
+        return next((event for event in reversed(self.events) if isinstance(event, e.ResultRecorded)), None)
 
-    def _judgement(self, match: Match) -> Judgement | None:
-        recorded = self._last_report
+    def _judgement(self) -> Judgement | None:
+        recorded, settings = self._last_report, self.league.settings
         if recorded is None:
             return None
-        has_seed = not self._without_seed.get(recorded.referee_id)
-        judgement = judge(self._game, match, recorded.attempt, recorded.result, self._seed, has_seed=has_seed)
+        judgement = judge(
+            settings.game_type,
+            self.match,
+            recorded.attempt,
+            recorded.result,
+            bytes.fromhex(settings.seed_hex or ""),
+            has_seed=not self.league.referees[recorded.referee_id].registered.shows_own_token,
+        )
         if self.transcript is not None and self.transcript.attempt == recorded.attempt:
             judgement.faults.extend(check_transcript(recorded, self.transcript))
         return judgement
 
+    def _name(self, player_id: str) -> str:
+        return self.league.players[player_id].meta.display_name
+
     def as_json(self) -> dict[str, Any]:
-        match = self._require_match()
-        judgement = self._judgement(match)
+        match, judgement = self.match, self._judgement()
         return {
             "match_id": match.id,
             "round_id": match.round_id,
-            "game_type": self._game,
-            "players": [{"player_id": name, "display_name": self._names[name]} for name in match.players],
-            "events": [EventFormatter().as_json(event) for event in self._events],
+            "game_type": self.league.settings.game_type,
+            "players": [{"player_id": name, "display_name": self._name(name)} for name in match.players],
+            "events": [EventFormatter().as_json(event) for event in self.events],
             "transcript": None if self.transcript is None else msgspec.to_builtins(self.transcript),
             "verification": None if judgement is None else msgspec.to_builtins(judgement._asdict()),
         }
 
     def as_text(self) -> Iterator[str]:
-        match = self._require_match()
-        a, b = (f"{name} ({self._names[name]})" for name in match.players)
-        yield f"{match.id}: {a} – {b}, {self._game}, round {match.round_id}"
+        match = self.match
+        a, b = (f"{name} ({self._name(name)})" for name in match.players)
+        yield f"{match.id}: {a} – {b}, {self.league.settings.game_type}, round {match.round_id}"
         yield ""
-        yield from (f"  {event.at}  {sentence(event).removeprefix(f'{match.id}: ')}" for event in self._events)
-        if not self._events:
+        yield from (f"  {event.at}  {sentence(event).removeprefix(f'{match.id}: ')}" for event in self.events)
+        if not self.events:
             yield "  Nothing has happened yet."
         yield from self._transcript_text()
         if (recorded := self._last_report) is not None:
             yield from _ruling(recorded)
-        if (judgement := self._judgement(match)) is not None:
+        if (judgement := self._judgement()) is not None:
             yield from _verified(judgement)
-
-    def _require_match(self) -> Match:
-        if self.match is None:
-            raise RuntimeError("the match was looked for before")
-        return self.match
 
     def _transcript_text(self) -> Iterator[str]:
         transcript, recorded = self.transcript, self._last_report

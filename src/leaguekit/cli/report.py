@@ -11,14 +11,13 @@ import msgspec
 
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.export import COLUMNS, cell
-from leaguekit.cli.tables import json_line
+from leaguekit.cli.tables import csv_row, json_line
 from leaguekit.league import events as e
 from leaguekit.league.figures import Figures, PlayerFigures, figures
 from leaguekit.league.flat_tables import LeagueTables
 from leaguekit.league.sentences import add_player_names
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
-from leaguekit.store.spreadsheets import csv_row
 
 if TYPE_CHECKING:
     from leaguekit.web.report import Report, ReportedMatch
@@ -36,11 +35,9 @@ PAGE = "index.html"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     stores.add_options(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("report"), help="the folder (default report)")
     parser.add_argument("--json", action="store_true", help="print one JSON object: the figures and the files")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,18 +47,24 @@ def run(options: argparse.Namespace) -> int:
 async def _report(reader: LogReader, out: Path, *, as_json: bool) -> int:
     from leaguekit.web.report import Period, Report
 
-    reading = _LeagueReader()
-    await stores.feed_events(reader, reading.take)
-    found = figures(reading.listing.league)
+    listing, period = LeagueTables(), Period("", "")
+
+    def take(event: e.Event) -> None:
+        nonlocal period
+        listing.take(event)
+        period = Period(period.since or event.at, event.at)
+
+    await stores.feed_events(reader, take)
+    found = figures(listing.league)
     tables = {"standings.csv": _standings, "cross-table.csv": _cross_table, "points.csv": _points}
     files = {name: "".join(map(csv_row, rows(found))) for name, rows in tables.items()}
-    files["results.csv"] = "".join(map(csv_row, _results(reading.listing)))
+    files["results.csv"] = "".join(map(csv_row, _results(listing)))
     files["figures.json"] = f"{json_line(msgspec.to_builtins(found))}\n"
-    report = Report(reading.listing.league, found, Period(reading.since, reading.until), files)
+    report = Report(listing.league, found, period, files)
     try:
         _write(out, files)
         with (out / PAGE).open("w", encoding="utf-8", newline="") as file:
-            async for piece in report.page(_matches(reader, reading.listing, report)):
+            async for piece in report.page(_matches(reader, listing, report)):
                 file.write(piece)
     except OSError as error:
         raise CommandError(f"cannot write {error.filename}: {error.strerror}") from None
@@ -78,18 +81,6 @@ def _write(folder: Path, files: dict[str, str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8", newline="")
-
-
-class _LeagueReader:
-    """Folds the events of a league, and notes the times of the first and the last."""
-
-    def __init__(self) -> None:
-        self.listing = LeagueTables()
-        self.since = self.until = ""
-
-    def take(self, event: e.Event) -> None:
-        self.listing.take(event)
-        self.since, self.until = self.since or event.at, event.at
 
 
 async def _matches(reader: LogReader, listing: LeagueTables, report: Report) -> AsyncIterator[ReportedMatch]:

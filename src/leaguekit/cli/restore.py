@@ -7,7 +7,7 @@ import asyncio
 import shlex
 from pathlib import Path
 
-from leaguekit.cli import CommandError, stored_plans, stores
+from leaguekit.cli import CommandError, add_data_dir_option, stored_plans, stores
 from leaguekit.cli.backup import add_common_options, describe_contents, read_league_id, require_sqlite
 from leaguekit.cli.manager import default_store
 from leaguekit.cli.tables import json_line
@@ -39,32 +39,21 @@ The exit code is 0 if the store is in place, 2 if not, 130 after Ctrl-C; then th
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("backup", metavar="BACKUP", help="the file that `league backup` wrote")
     parser.add_argument("store", metavar="STORE", nargs="?", help="the file to restore (default: the league's own)")
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        type=Path,
-        default=Path("SHARED"),
-        help="where the league's own store is (default SHARED)",
-    )
+    add_data_dir_option(parser, "where the league's own store is (default SHARED)")
     add_common_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     for address in (options.backup, options.store or ""):
         require_sqlite(address, ["pg_restore", "league.dump", "--clean", "--if-exists", "--no-owner"])
     backup = Path(options.backup)
-    try:
-        league_id = read_league_id(backup)
-        default_file = default_store(options.data_dir, league_id)
-        store = Path(options.store or default_file)
-        with stores.Progress("MB copied") as progress:
-            copied = copy_store(backup, store, replaces=options.force, locks=True, progress=progress.update)
-    except StoreError as error:
-        raise CommandError(str(error)) from None
+    league_id = read_league_id(backup)
+    default_file = default_store(options.data_dir, league_id)
+    store = Path(options.store or default_file)
+    with stores.Progress("MB copied") as progress:
+        copied = copy_store(backup, store, replaces=options.force, locks=True, progress=progress.update)
     summary = {"league_id": league_id, "backup": str(backup), "store": str(store), **copied._asdict()}
     missing = [name for name in (ADMIN_TOKEN, REFEREE_CODE) if not (default_file.parent / name).exists()]
     journals = sorted(map(str, default_file.parent.parent.glob("*/journal.jsonl")))

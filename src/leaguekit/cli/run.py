@@ -20,8 +20,7 @@ from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
-from leaguekit.store.addresses import MEMORY
-from leaguekit.store.base import StoreError
+from leaguekit.store.base import MEMORY
 
 MAX_CONCURRENT = 10
 EXAMPLES = """examples:
@@ -39,7 +38,6 @@ Players that were withdrawn or disqualified are not started again.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("--resume", metavar="STORE", help="go on with the league in this store")
     parser.add_argument("--players", metavar="N", type=int, help="default 4")
     parser.add_argument("--referees", metavar="N", type=int, help="default 2")
@@ -61,7 +59,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data-dir", metavar="DIR", type=Path, help="default SHARED")
     parser.add_argument("--stay", action="store_true", help="keep the manager and its page up at the end, until Ctrl-C")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -116,10 +113,7 @@ def _check_strategies(plan: RunPlan) -> None:
     """Refuse built-in strategies that cannot play the game. Other strategies are loaded only by their players."""
     for name in plan.strategies:
         if name in STRATEGIES:
-            try:
-                check_can_play(name, STRATEGIES[name], plan.game)
-            except CannotPlay as error:
-                raise CommandError(str(error)) from None
+            check_can_play(name, STRATEGIES[name], plan.game)
 
 
 def _resumed_plan(options: argparse.Namespace) -> RunPlan:
@@ -129,13 +123,10 @@ def _resumed_plan(options: argparse.Namespace) -> RunPlan:
         if getattr(options, name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise CommandError(f"{option} and --resume exclude each other: the store says what is resumed")
-    try:
-        plan = asyncio.run(read_run_plan(options.resume))
-    except StoreError as error:
-        raise CommandError(str(error)) from None
+    plan = asyncio.run(read_run_plan(options.resume))
     try:
         _check_strategies(plan)
-    except CommandError as error:
+    except CannotPlay as error:
         by_hand = f"league manager --store {shlex.quote(options.resume)}"
         raise CommandError(f"{error}. The league was begun with it: serve it with `{by_hand}`") from None
     return plan if options.data_dir is None else structs.replace(plan, data_dir=str(options.data_dir.absolute()))

@@ -18,7 +18,7 @@ from leaguekit.cli.manager_client import ManagerClient, admin_token
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.stored_plans import RunPlan
 from leaguekit.protocol.ids import Role
-from leaguekit.store.addresses import MEMORY
+from leaguekit.store.base import MEMORY
 from leaguekit.transport.server.server import CannotListen, listen
 
 STARTING_POLL_SECONDS = 0.02
@@ -31,19 +31,16 @@ def open_sockets(options: argparse.Namespace, plan: RunPlan) -> dict[str, socket
     wanted |= {f"referee {number}": base and base + number for number in range(1, plan.referees + 1)}
     wanted |= {f"player {number}": base and base + 100 + number for number in range(1, plan.players + 1)}
     sockets: dict[str, socket.socket] = {}
-    try:
-        for name, port in wanted.items():
-            if options.resume is None:
-                sockets[name] = listen("127.0.0.1", port)
-                continue
-            with contextlib.suppress(CannotListen):
-                sockets[name] = listen("127.0.0.1", plan.ports.get(name, 0))
-        # After the others: otherwise a free port could be the former port of another agent.
-        for name in wanted:
-            if name not in sockets:
-                sockets[name] = listen("127.0.0.1", 0)
-    except CannotListen as error:
-        raise CommandError(str(error)) from None
+    for name, port in wanted.items():
+        if options.resume is None:
+            sockets[name] = listen("127.0.0.1", port)
+            continue
+        with contextlib.suppress(CannotListen):
+            sockets[name] = listen("127.0.0.1", plan.ports.get(name, 0))
+    # After the others: otherwise a free port could be the former port of another agent.
+    for name in wanted:
+        if name not in sockets:
+            sockets[name] = listen("127.0.0.1", 0)
     return sockets
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from leaguekit.agents.serving import run_until_first
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager_client import ManagerClient, admin_token
 from leaguekit.cli.operate import fetch_schedule
@@ -26,7 +27,7 @@ from leaguekit.league.sentences import add_player_names
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain_text import sanitize_line, sanitize_lines
-from leaguekit.store.addresses import MEMORY, redact_address
+from leaguekit.store.base import MEMORY, redact_address
 
 POLL_SECONDS = 0.2
 # How often a manager that does not answer is asked again. Each request has a time limit of ten seconds.
@@ -66,29 +67,27 @@ async def follow(league: RunningLeague, processes: Processes, display: RunDispla
     if again:
         display.print_line(f"  if it is broken off: {resume_command(league.store)}")
     display.begin(league.manager_url)
-    manager = ManagerClient(league.manager_url)
-    following = asyncio.ensure_future(_follow_until_over(league, manager, display))
     if processes.is_interrupted:
         stop.set()
-    stopping = asyncio.ensure_future(stop.wait())
+    is_over = False
+
+    async def play() -> None:
+        nonlocal is_over
+        async with ManagerClient(league.manager_url) as manager:
+            await _follow_until_over(league, manager, display)
+        is_over = True
+        if league.stays_after_end:
+            display.print_line(f"\nIts page stays at {program.dashboard_url(league.manager_url)} until Ctrl-C.")
+            await stop.wait()
+
     try:
-        while not (following.done() or stopping.done()):
-            for news in processes.check():
-                display.note(news)
-                display.resumed = display.resumed or news.startswith("manager ")
-            await asyncio.wait([following, stopping], timeout=POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        if following.done():
-            code = following.result()
-            await _stay_until_stopped(league, processes, display, stopping)
-            return code
+        await run_until_first(_restart_processes(processes, display), play(), stop.wait())
     except CommandError as error:
         raise CommandError(f"{error}\n{again}" if display.has_begun and again else str(error)) from None
     finally:
-        for task in (following, stopping):
-            task.cancel()
-        await asyncio.gather(following, stopping, return_exceptions=True)
         await display.end()
-        await manager.close()
+    if is_over:
+        return 0
     display.print_line("Interrupted; every process is being ended.")
     if again:
         # With --json too: the user must know how to resume.
@@ -96,20 +95,16 @@ async def follow(league: RunningLeague, processes: Processes, display: RunDispla
     return 130
 
 
-async def _stay_until_stopped(
-    league: RunningLeague, processes: Processes, display: RunDisplay, stopping: asyncio.Future[Any]
-) -> None:
-    """Keep the manager of a finished league running until Ctrl-C, if that was asked for."""
-    if not league.stays_after_end:
-        return
-    display.print_line(f"\nIts page stays at {program.dashboard_url(league.manager_url)} until Ctrl-C.")
-    while not stopping.done():
+async def _restart_processes(processes: Processes, display: RunDisplay) -> None:
+    """Start processes again that end. This never returns. Raises CommandError if that would not help."""
+    while True:
         for news in processes.check():
             display.note(news)
-        await asyncio.wait([stopping], timeout=POLL_SECONDS)
+            display.resumed = display.resumed or news.startswith("manager ")
+        await asyncio.sleep(POLL_SECONDS)
 
 
-async def _follow_until_over(league: RunningLeague, manager: ManagerClient, display: RunDisplay) -> int:
+async def _follow_until_over(league: RunningLeague, manager: ManagerClient, display: RunDisplay) -> None:
     if league.is_resumed:
         await _replay_held_matches(league, manager, display)
     while True:
@@ -119,7 +114,8 @@ async def _follow_until_over(league: RunningLeague, manager: ManagerClient, disp
         print_waits(league, status, display)
         if status["state"] == "LEAGUE_COMPLETED" and status["everybody_told"]:
             await display.end()
-            return await _print_result(league, manager, status, display)
+            await _print_result(league, manager, status, display)
+            return
         await asyncio.sleep(POLL_SECONDS)
 
 
@@ -258,7 +254,7 @@ def _match_sentence(match: dict[str, Any]) -> str:
 
 async def _print_result(
     league: RunningLeague, manager: ManagerClient, status: dict[str, Any], display: RunDisplay
-) -> int:
+) -> None:
     found = await _ask_with_retries(manager, {"command": "standings"})
     standings = found["standings"]
     schedule = await _schedule(manager)
@@ -282,7 +278,7 @@ async def _print_result(
         }
         print(json_line(result))
         _warn(standings, moves)
-        return 0
+        return
     display.print_line(f"\n{standings_table(standings)}\n")
     names = {row["player_id"]: row["display_name"] for row in standings}
     for sentence in [*found["ties"], found["first"]]:
@@ -300,7 +296,6 @@ async def _print_result(
             f"Every match, and what of it is chance: {shlex.join(['league', 'report', redact_address(league.store)])}"
         )
     _warn(standings, moves)
-    return 0
 
 
 def _warn(standings: list[dict[str, Any]], moves: dict[str, MoveOrigins]) -> None:

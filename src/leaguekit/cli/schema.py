@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from leaguekit.cli import CommandError
+from leaguekit.cli import CommandError, write_files
 from leaguekit.protocol.schemas import encoded, index, message_schemas
 
 EXAMPLES = """examples:
@@ -17,17 +17,15 @@ EXAMPLES = """examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("type", metavar="TYPE", nargs="?", help="a message type, such as GAME_INVITATION")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write all schemas into this folder")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     schemas = message_schemas()
     if options.out is not None:
         files = {"index": index(), **schemas}
-        _write({options.out / f"{name}.json": encoded(schema) for name, schema in files.items()})
+        write_files({options.out / f"{name}.json": encoded(schema) for name, schema in files.items()})
         print(f"{len(schemas)} message types and index.json written to {options.out}")
     elif options.type is None:
         print("\n".join(schemas))
@@ -36,12 +34,3 @@ def run(options: argparse.Namespace) -> int:
     else:
         raise CommandError(f"there is no message type {options.type!r}; `league schema` lists them")
     return 0
-
-
-def _write(files: dict[Path, bytes]) -> None:
-    try:
-        for path, content in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror}") from None

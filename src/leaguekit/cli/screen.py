@@ -10,7 +10,6 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from types import TracebackType
 from typing import IO, NamedTuple, Self
 
 from leaguekit.cli.tables import LTR_MARK, shorten, width, with_ltr_mark
@@ -57,9 +56,7 @@ class Screen:
         self._write(_ENTER)
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _at: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._write(_LEAVE)
 
     @property

@@ -23,11 +23,9 @@ league: `league token rotate` voids its token, `league withdraw` removes it. A s
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("action", choices=["new", "list", "revoke"])
     parser.add_argument("what", metavar="N|SEAT", nargs="?", help="how many (new); a seat's id or code (revoke)")
     add_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

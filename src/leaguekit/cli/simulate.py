@@ -15,15 +15,14 @@ from typing import IO
 
 from leaguekit.cli import CommandError
 from leaguekit.cli.comparison_report import as_json, as_text, wrap
-from leaguekit.cli.tables import json_line, pluralize, warn_of_replaced_moves
+from leaguekit.cli.tables import csv_row, json_line, pluralize, warn_of_replaced_moves
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
-from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
-from leaguekit.player.strategy_loading import NoSuchStrategy, load
+from leaguekit.player.strategies import STRATEGIES, check_can_play, strategies_for
+from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import AsyncStrategyError, Entrant
-from leaguekit.store.spreadsheets import csv_row
 
 BAR_WIDTH = 30
 # The interval between two outputs of the progress, on a terminal and elsewhere.
@@ -64,7 +63,6 @@ is printed with the command that replays it. Ctrl-C ends the command, and prints
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument(
         "--players",
         metavar="N",
@@ -90,7 +88,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what goes wrong (default none)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -100,12 +97,9 @@ def run(options: argparse.Namespace) -> int:
         options.players = PLAYERS_WITH_FAULTS if has_faults else max(2, strategy_count)
     if options.players < 2 or options.referees < 1 or options.seeds < 1:
         raise CommandError("a simulation needs at least --players 2, --referees 1 and --seeds 1")
-    try:
-        functions = [load(name) for name in options.strategies]
-        for name, function in zip(options.strategies, functions, strict=True):
-            check_can_play(name, function, options.game)
-    except (NoSuchStrategy, CannotPlay) as error:
-        raise CommandError(str(error)) from None
+    functions = [load(name) for name in options.strategies]
+    for name, function in zip(options.strategies, functions, strict=True):
+        check_can_play(name, function, options.game)
     if not has_faults:
         if options.players < strategy_count:
             raise CommandError(
@@ -118,9 +112,17 @@ def run(options: argparse.Namespace) -> int:
             raise CommandError(f"{option} cannot be used with --faults {options.faults}: leave out one of them")
     if not set(options.strategies) <= set(STRATEGIES):
         raise CommandError(f"with faults, --strategies must be of {', '.join(STRATEGIES)}")
-    from leaguekit.sim.campaign import run_campaign
+    from leaguekit.sim.campaign import Scenario, report
+    from leaguekit.sim.outcome import LeagueSetup
 
-    return run_campaign(options)
+    setup = LeagueSetup(
+        players=options.players,
+        referees=options.referees,
+        game=options.game,
+        strategies=tuple(options.strategies),
+    )
+    scenarios = [Scenario(options.seed + number, setup, options.faults) for number in range(options.seeds)]
+    return report(scenarios, options.seeds, as_json=options.json)
 
 
 def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
@@ -129,9 +131,9 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
     progress = _Progress(comparison.league.matches * options.seeds, quiet=options.json)
     with _open_csv(options.out) as file, _note_interrupts() as interrupted, progress:
         for seed in range(options.seed, options.seed + options.seeds):
-            rows = None if file is None else _Rows(comparison, seed)
+            results: dict[str, MatchResult] = {}
             try:
-                for matches in comparison.play_rounds(seed, rows):
+                for matches in comparison.play_rounds(seed, None if file is None else results.__setitem__):
                     progress.advance(matches)
                     if interrupted:
                         break
@@ -139,8 +141,9 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
                 raise CommandError(str(error)) from None
             if interrupted:
                 break
-            if file is not None and rows is not None:
-                file.write("".join(rows.lines))
+            # Written at the end of a league, because only then the league counts.
+            if file is not None:
+                file.writelines(_csv_rows(seed, comparison.strategy_of, results))
     if options.json:
         print(json_line(_figures(options, comparison, progress) | as_json(comparison)))
     else:
@@ -161,22 +164,12 @@ def _open_csv(path: Path | None) -> Iterator[IO[str] | None]:
         raise CommandError(f"--out {path} cannot be written: {error.strerror}; name another file") from None
 
 
-class _Rows:
-    """The matches of a league as lines of CSV. They are written at its end, because only then the league counts."""
-
-    def __init__(self, comparison: Comparison, seed: int) -> None:
-        self.lines: list[str] = []
-        self._comparison = comparison
-        self._seed = seed
-        self._strategies: dict[str, str] = {}
-
-    def __call__(self, match_id: str, result: MatchResult) -> None:
-        # The seats are known only when the league has begun.
-        strategies = self._strategies = self._strategies or self._comparison.strategy_of
-        choices = result.details.choices
+def _csv_rows(seed: int, strategies: dict[str, str], results: dict[str, MatchResult]) -> Iterator[str]:
+    for match_id, result in results.items():
         a, b = result.score
-        cells = [self._seed, match_id, a, b, strategies[a], strategies[b], result.score[a], result.score[b]]
-        self.lines.append(csv_row([*cells, choices[a], choices[b], result.details.drawn_number]))
+        choices = result.details.choices
+        cells = [seed, match_id, a, b, strategies[a], strategies[b], result.score[a], result.score[b]]
+        yield csv_row([*cells, choices[a], choices[b], result.details.drawn_number])
 
 
 @contextmanager
@@ -260,10 +253,6 @@ def _report_lines(options: argparse.Namespace, comparison: Comparison, progress:
     matches = leagues * comparison.league.matches
     seeds = f"seed {options.seed}" if leagues == 1 else f"seeds {options.seed} to {options.seed + leagues - 1}"
     played = f"{pluralize(leagues, 'league')} of {options.game} ({seeds})"
-    yield wrap(f"{played}, {_format_matches(matches)} in {progress.seconds:.2f} s")
+    yield wrap(f"{played}, {pluralize(matches, 'match', 'es')} in {progress.seconds:.2f} s")
     by_cpu = f"{matches / progress.cpu_seconds:,.0f} by processor time"
     yield wrap(f"{matches / progress.seconds:,.0f} matches per second, {by_cpu}")
-
-
-def _format_matches(count: int) -> str:
-    return f"{count:,} match{'' if count == 1 else 'es'}"

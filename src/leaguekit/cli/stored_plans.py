@@ -16,13 +16,12 @@ import msgspec
 from msgspec import Struct
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.stores import decode_event, describe_missing_events, iterate_events
+from leaguekit.cli.stores import decode_event, describe_missing_events, iterate_events, opened
 from leaguekit.league import events as e
 from leaguekit.league.settings import Settings
 from leaguekit.protocol import times
 from leaguekit.protocol.fields import Profile
-from leaguekit.store.base import EventLog, LogReader, StoreError
-from leaguekit.store.opening import open_reader, redact_address
+from leaguekit.store.base import EventLog, LogReader, StoreError, redact_address
 
 # The keys of the plans in the store.
 START = "start"
@@ -128,25 +127,19 @@ def _next_occurrence(time_of_day: str, before: str | None) -> str:
 async def count_referees(store: str | Path) -> int:
     """The number of referees that registered in the league of a store; 0 if there is no store."""
     try:
-        reader = await open_reader(store)
+        async with opened(store) as reader:
+            events = [decode_event(one) async for one in iterate_events(reader)]
     except StoreError:
         return 0
-    try:
-        events = [decode_event(one) async for one in iterate_events(reader)]
-    finally:
-        await reader.close()
     return len({event.referee_id for event in events if isinstance(event, e.RefereeRegistered)})
 
 
 async def read_run_plan(store: str) -> RunPlan:
     """The plan that ``league run`` stored. Raises CommandError if there is none, and StoreError."""
-    reader = await open_reader(store)
-    try:
+    async with opened(store) as reader:
         kept = await reader.kept(RUN)
         is_empty = await read_settings(reader) is None
         missing = await describe_missing_events(store, reader)
-    finally:
-        await reader.close()
     if missing is not None:
         raise CommandError(f"{missing} To go on without these events, remove {Path(store).name}.head.")
     if is_empty:

@@ -7,17 +7,18 @@ import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from leaguekit.cli import CommandError
+from leaguekit.cli import CommandError, add_data_dir_option
 from leaguekit.league import events as e
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchTranscript
 from leaguekit.store.base import LogReader, Stored, StoreError
-from leaguekit.store.head import MissingEnd, missing_end, read_head
+from leaguekit.store.head import missing_end, read_head
 from leaguekit.store.opening import open_reader
 
 PAGE_EVENTS = 2_000
@@ -31,13 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "store", metavar="STORE", nargs="?", help="the league's file or postgresql://… (default: the newest)"
     )
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        type=Path,
-        default=Path("SHARED"),
-        help="where the newest store is looked for (default SHARED)",
-    )
+    add_data_dir_option(parser, "where the newest store is looked for (default SHARED)")
 
 
 def run(
@@ -45,16 +40,28 @@ def run(
 ) -> int:
     """Open the store for reading and do some work with it. Returns the exit code of the work.
 
-    With ``warns``, there is a warning on stderr if the end of the log is missing. Without it, MissingEnd is raised if
-    the whole log is missing.
+    With ``warns``, there is a warning on stderr if the end of the log is missing. MissingEnd is raised if the whole log
+    is missing.
     """
     options.store = options.store or newest_store(options.data_dir)
+
+    async def read() -> int:
+        async with opened(options.store) as reader:
+            if warns:
+                await _warn_if_end_is_missing(options.store, reader)
+            return await work(reader)
+
+    return asyncio.run(read())
+
+
+@asynccontextmanager
+async def opened(address: str | Path) -> AsyncIterator[LogReader]:
+    """A reader of a store, which is closed in the end. Raises StoreError."""
+    reader = await open_reader(address)
     try:
-        return asyncio.run(_with_reader(options.store, work, warns=warns))
-    except StoreError as error:
-        if isinstance(error, MissingEnd) and not warns:
-            raise
-        raise CommandError(str(error)) from None
+        yield reader
+    finally:
+        await reader.close()
 
 
 def newest_store(data_dir: Path) -> Path:
@@ -69,18 +76,6 @@ def newest_store(data_dir: Path) -> Path:
 
 def _modified_at(path: Path) -> float:
     return path.stat().st_mtime if path.exists() else 0.0
-
-
-async def _with_reader(
-    address: str | Path, work: Callable[[LogReader], Coroutine[Any, Any, int]], *, warns: bool
-) -> int:
-    reader = await open_reader(address)
-    try:
-        if warns:
-            await _warn_if_end_is_missing(address, reader)
-        return await work(reader)
-    finally:
-        await reader.close()
 
 
 async def _warn_if_end_is_missing(address: str | Path, reader: LogReader) -> None:

@@ -1,7 +1,9 @@
-"""Tables for the terminal: plain aligned text. Control characters in the texts of agents are made harmless."""
+"""Tables: for the terminal as plain aligned text, and for spreadsheets. The texts of agents are made harmless."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
 import sys
@@ -23,6 +25,8 @@ MIN_COLUMN_WIDTH = 8
 MIN_STANDINGS_WIDTH = 56
 # Invisible. The text after it runs from left to right again.
 LTR_MARK = "\N{LEFT-TO-RIGHT MARK}"
+# A spreadsheet may treat a text as a formula if it begins with one of these, also after blanks.
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
 
 
 def json_line(value: object) -> str:
@@ -30,9 +34,9 @@ def json_line(value: object) -> str:
     return escaped(json.dumps(value, ensure_ascii=False))
 
 
-def pluralize(count: int, one: str) -> str:
+def pluralize(count: int, one: str, ending: str = "s") -> str:
     """A number with its noun: "1 player", "2 players"."""
-    return f"{count:,} {one}{'' if count == 1 else 's'}"
+    return f"{count:,} {one}{'' if count == 1 else ending}"
 
 
 def total_origins(moves: Iterable[MoveOrigins]) -> MoveOrigins:
@@ -160,3 +164,16 @@ def _cell(key: str, row: dict[str, Any]) -> object:
         return score_text(row.get(key))
     value = row.get(key, "")
     return "" if value is None else value
+
+
+def escape_formula(cell: object) -> object:
+    """A cell that a spreadsheet does not evaluate. Numbers stay numbers."""
+    is_formula = isinstance(cell, str) and (cell.startswith(_FORMULA) or cell.lstrip().startswith(_FORMULA))
+    return f"'{cell}" if is_formula else cell
+
+
+def csv_row(cells: Sequence[object]) -> str:
+    """A line of a CSV file by RFC 4180."""
+    line = io.StringIO()
+    csv.writer(line).writerow([escape_formula("" if cell is None else cell) for cell in cells])
+    return line.getvalue()

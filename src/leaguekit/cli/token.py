@@ -22,14 +22,12 @@ revoke`).
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("action", choices=["rotate"])
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("agent_id", metavar="AGENT", nargs="?", help="such as P07 or REF01")
     which.add_argument("--admin", action="store_true", help="the admin token")
     which.add_argument("--referee-code", action="store_true", help="the code that lets referees in")
     add_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from leaguekit.agents.calls import claimed_identity, ping
 from leaguekit.agents.logs import silenced_logging
 from leaguekit.agents.server import agent_server
-from leaguekit.agents.serving import run_until
+from leaguekit.agents.serving import Agent, run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.exchange_display import DisplayingCaller, ExchangeDisplay
@@ -26,12 +26,12 @@ from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import manager_server
 from leaguekit.player.context import PastMatch
 from leaguekit.player.player import Player, PlayerAgent
-from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play
-from leaguekit.player.strategy_loading import NoSuchStrategy, load
+from leaguekit.player.strategies import STRATEGIES, check_can_play
+from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code, with_code
 from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.patterns import valid
-from leaguekit.protocol.refusals import player_refusal
+from leaguekit.protocol.refusals import Refuse, player_refusal
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.referee.match_runner import MatchRunner
 from leaguekit.referee.open_player_client import DialectMemory, OpenPlayerClient
@@ -40,7 +40,7 @@ from leaguekit.referee.referee import RefereeAgent
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer
 from leaguekit.transport.client.caller import HttpCaller
-from leaguekit.transport.server.server import CannotListen, listen
+from leaguekit.transport.server.server import CannotListen, Server, listen
 
 EXAMPLES = f"""examples:
   league try                                     wait for an agent to register here, and play with it
@@ -62,7 +62,6 @@ MATCH = "R1M1"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("url", metavar="URL", nargs="?", help="where the agent listens")
     parser.add_argument("--game", choices=sorted(GAMES), default=DEFAULT_GAME, help=f"default {DEFAULT_GAME}")
     parser.add_argument("--opponent", metavar="STRATEGY", default="random", help="default random")
@@ -76,34 +75,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="open: accept agents that deviate from the specification (default spec)",
     )
     program.add_allow_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
-        strategy = load(options.opponent)
-        check_can_play(options.opponent, strategy, options.game)
-        opponent = Player(OPPONENT, strategy)
-    except (NoSuchStrategy, CannotPlay) as error:
-        raise CommandError(str(error)) from None
+    strategy = load(options.opponent)
+    check_can_play(options.opponent, strategy, options.game)
+    opponent = Player(OPPONENT, strategy)
     # The display has everything that matters, so the logs of our own agents are not needed.
     with silenced_logging():
         return program.run(lambda stop: _try(options, opponent, stop))
 
 
 async def _try(options: argparse.Namespace, opponent: Player, stop: program.Stop) -> int:
-    codes: list[int] = []
     with TemporaryDirectory() as folder, contextlib.ExitStack() as opened:
         match = _FriendlyMatch(options, opponent, opened, Path(folder))
-
-        async def play() -> None:
-            codes.append(await match.play())
-
         try:
-            await run_until(stop, play())
+            code = await run_until(stop, match.play())
         finally:
             await match.caller.close()
-    return codes[0] if codes else 130
+    return 130 if code is None else code
 
 
 class _FriendlyMatch:
@@ -129,6 +119,9 @@ class _FriendlyMatch:
             return self._opened.enter_context(contextlib.closing(listen(host, port)))
         except CannotListen as error:
             raise CommandError(f"{error} With another --port, tell the agent that its manager is there.") from None
+
+    def _server(self, agent: Agent, name: str, refuse: Refuse) -> Server:
+        return agent_server(agent.answer, [self._sockets[name]], refuse, admits=agent.admits, caller=agent.caller)
 
     async def play(self) -> int:
         """Play the match. Returns the exit code."""
@@ -158,9 +151,7 @@ class _FriendlyMatch:
             friendly_match.assigned_player(other, self._urls["opponent"]),
         )
         assignment = friendly_match.assignment(world, seats, self._options.game, secrets.token_bytes(32))
-        server = agent_server(
-            ours.answer, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller
-        )
+        server = self._server(ours, "opponent", player_refusal)
         await server.start()
         make_client = (
             partial(OpenPlayerClient, memory=DialectMemory()) if self._options.profile == "open" else SpecPlayerClient
@@ -201,12 +192,8 @@ class _FriendlyMatch:
         ours = PlayerAgent(self._opponent, World(self.caller, self._folder), own_url, self._urls["opponent"])
         servers = [
             manager_server(manager, self._sockets["manager"], handler=handler),
-            agent_server(
-                referee.answer, [self._sockets["referee"]], referee.refuse, admits=referee.admits, caller=referee.caller
-            ),
-            agent_server(
-                ours.answer, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller
-            ),
+            self._server(referee, "referee", referee.refuse),
+            self._server(ours, "opponent", player_refusal),
             manager_server(manager, agent_socket, handler=handler),
         ]
         hint = asyncio.get_running_loop().call_later(HINT_SECONDS, self._remind, manager, endpoint)

@@ -14,8 +14,7 @@ from leaguekit.cli.tables import json_line, pluralize
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
 from leaguekit.protocol.plain_text import sanitize_line
-from leaguekit.store.addresses import is_postgres
-from leaguekit.store.base import LogReader
+from leaguekit.store.base import LogReader, is_postgres
 from leaguekit.store.head import MissingEnd, missing_end, read_head
 
 MAX_PRINTED_FINDINGS = 20
@@ -35,10 +34,8 @@ The league may run meanwhile. The exit code is 0 if all is right, 1 if something
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     stores.add_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

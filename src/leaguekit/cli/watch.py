@@ -7,11 +7,11 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections.abc import Coroutine, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import msgspec
 
+from leaguekit.agents.serving import run_until_first
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.live_view import news_text, render_league
 from leaguekit.cli.operate import MANAGER
@@ -36,10 +36,8 @@ It ends with the league, or with Ctrl-C. If the manager does not answer for a wh
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EXAMPLES
     parser.add_argument("--manager", metavar="URL", default=MANAGER, help=f"default {MANAGER}")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -51,38 +49,24 @@ async def _watch(options: argparse.Namespace, stop: program.Stop) -> int:
         follower = Follower(options.manager)
     except ValueError as error:
         raise CommandError(f"--manager: {error}") from None
-    in_terminal = not options.json and supports_screen(sys.stdout)
-    showing = (
-        LiveDisplay(follower, program.dashboard_url(options.manager)).run()
-        if in_terminal
-        else _print(follower, as_json=options.json)
-    )
-    following, stopping = asyncio.create_task(follower.run()), asyncio.create_task(stop.wait())
-    display = asyncio.create_task(_display_when_available(follower, options.manager, showing))
-    try:
-        await asyncio.wait([display, stopping], return_when=asyncio.FIRST_COMPLETED)
-        if not display.done():
-            return 130
-        await display
-    finally:
-        for task in (display, following, stopping):
-            task.cancel()
-        await asyncio.gather(display, following, stopping, return_exceptions=True)
+    await run_until_first(follower.run(), _display(follower, options), stop.wait())
+    if stop.is_set():
+        return 130
     if not options.json and follower.live is not None:
         print("\n".join(final_lines(follower.live)))
     return 0
 
 
-async def _display_when_available(follower: Follower, manager: str, showing: Coroutine[Any, Any, None]) -> None:
-    """Display a league. Raises CommandError if the manager does not answer at the beginning."""
-    try:
-        await follower.changed.wait()
-        if follower.live is None:
-            why = f"no league can be watched at {manager}: {follower.error}"
-            raise CommandError(f"{why}; is the manager running, or elsewhere (--manager)?")
-        await showing
-    finally:
-        showing.close()
+async def _display(follower: Follower, options: argparse.Namespace) -> None:
+    """Display a league until it is over. Raises CommandError if the manager does not answer at the beginning."""
+    await follower.changed.wait()
+    if follower.live is None:
+        why = f"no league can be watched at {options.manager}: {follower.error}"
+        raise CommandError(f"{why}; is the manager running, or elsewhere (--manager)?")
+    if options.json or not supports_screen(sys.stdout):
+        await _print(follower, as_json=options.json)
+    else:
+        await LiveDisplay(follower, program.dashboard_url(options.manager)).run()
 
 
 class LiveDisplay:

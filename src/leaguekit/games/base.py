@@ -8,6 +8,7 @@ that is passed in. Positions are immutable values: playing a move makes a new po
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 Side = Literal["A", "B"]
@@ -38,21 +39,24 @@ class Outcome(NamedTuple):
     reason: str
 
 
+class Knowledge(NamedTuple):
+    """What a player knows when it moves. The opponent's earlier choices and the numbers drawn earlier are functions."""
+
+    view: dict[str, Any]
+    choices: Callable[[], list[str | None]]
+    numbers: Callable[[], list[int]]
+
+
 class Game(ABC, Generic[PositionT]):
     """The rules of one game."""
 
     name: ClassVar[str]
-    # Even/odd has messages of its own in the specification; every other game uses the generic ones.
-    asks_for_parity: ClassVar[bool] = False
+    # Moves that are always legal. For each of them there is a strategy that always makes it.
+    constant_moves: ClassVar[tuple[str, ...]] = ()
     # The number of turns in the longest game.
     max_turns: ClassVar[int] = 1
     # A sentence for pages that says why chance alone decides between two players; empty if it does not.
     luck: ClassVar[str] = ""
-
-    @property
-    def pure_chance(self) -> bool:
-        """Whether chance alone decides between any two players."""
-        return bool(self.luck)
 
     def draw(self, seed: bytes) -> int | None:  # noqa: ARG002 - games with chance use it
         """The number that is drawn, derived from the seed; None for a game without chance."""
@@ -89,6 +93,10 @@ class Game(ABC, Generic[PositionT]):
     @abstractmethod
     def choices(self, position: PositionT) -> dict[Side, str | None]:
         """The choices of each side as a text, for the result; None for a side that has not chosen."""
+
+    def worth(self, known: Knowledge) -> Callable[[Any], float] | None:  # noqa: ARG002 - games that can judge use it
+        """How good each move is, if the opponent chooses as before; None if the game cannot judge moves."""
+        return None
 
     def moves(self, choice: str) -> list[Any] | None:  # noqa: ARG002 - games that can read it do
         """The moves of a side, parsed from its choices. None if this is not possible; then results are not checked."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
-from leaguekit.games.base import SIDES, Game, Outcome, Question, Side
+from leaguekit.games.base import SIDES, Game, Knowledge, Outcome, Question, Side
 
 Parity = Literal["even", "odd"]
 PARITIES: tuple[Parity, Parity] = ("even", "odd")
@@ -26,10 +27,10 @@ class Position(NamedTuple):
 
 
 class EvenOdd(Game[Position]):
-    """The specification's own game, with messages of its own."""
+    """The specification's own game."""
 
     name = "even_odd"
-    asks_for_parity = True
+    constant_moves = PARITIES
     luck = (
         "Even/odd is luck: chance alone decides which of two players wins. Whether one of them wins is up to both, who "
         "may choose alike or not."
@@ -82,6 +83,19 @@ class EvenOdd(Game[Position]):
 
     def choices(self, position: Position) -> dict[Side, str | None]:
         return {"A": position.A, "B": position.B}
+
+    def worth(self, known: Knowledge) -> Callable[[Any], float]:
+        """Weigh a draw (1 point, if the opponent chooses the same) against a win (3, if the number is right)."""
+        choices, numbers = known.choices(), known.numbers()
+        odd = sum([number % 2 for number in numbers])
+
+        def points(option: Any) -> float:
+            # Without any match, both are equally likely.
+            same = (choices.count(option) + 1) / (len(choices) + 2)
+            right = ((odd if option == "odd" else len(numbers) - odd) + 1) / (len(numbers) + 2)
+            return same + 3 * right * (1 - same)
+
+        return points
 
     def moves(self, choice: str) -> list[Any]:
         return [choice]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from leaguekit.games.base import SIDES, Game, Outcome, Question, Side, other
+from leaguekit.games.base import SIDES, Game, Knowledge, Outcome, Question, Side, other
 
 # Each with what it beats.
 BEATS = {"rock": "scissors", "paper": "rock", "scissors": "paper"}
@@ -57,6 +58,11 @@ class RockPaperScissors(Game[Position]):
 
     def choices(self, position: Position) -> dict[Side, str | None]:
         return {"A": position.A, "B": position.B}
+
+    def worth(self, known: Knowledge) -> Callable[[Any], float]:
+        """Beat the most frequent choice. A draw against it is better than a loss."""
+        choices = known.choices()
+        return lambda throw: 3 * choices.count(BEATS.get(throw)) + choices.count(throw)
 
     def moves(self, choice: str) -> list[Any]:
         return [choice]

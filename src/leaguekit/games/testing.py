@@ -93,7 +93,6 @@ def _check_names(game: Game[Any]) -> None:
         isinstance(name, str) and _NAME.fullmatch(name) is not None,
         f"name must be up to 50 lower-case letters, digits and underscores, got {name!r}",
     )
-    _require(type(game.asks_for_parity) is bool, "asks_for_parity must be True or False")
     _require(type(game.luck) is str, "luck must be a sentence, or empty")
 
 
@@ -211,7 +210,7 @@ def _check_shape(game: Game[Any], position: Any) -> None:
         view = game.view(position, viewer)
         _require(type(view) is dict and _is_plain(view), f"a view must be plain JSON, got {_shorten(view)}")
     for side in sides:
-        _check_question(game.question(position, side), game.asks_for_parity)
+        _check_question(game.question(position, side))
     choices = game.choices(position)
     _require(type(choices) is dict and set(choices) == set(SIDES), "choices must have both sides")
     for choice in choices.values():
@@ -230,17 +229,13 @@ def _check_outcome(outcome: Any) -> None:
     _require(not {"{", "}"} & set(rest), "a reason must have no braces but {A} and {B}, where the players' names go")
 
 
-def _check_question(question: Any, asks_for_parity: bool) -> None:
+def _check_question(question: Any) -> None:
     _require(isinstance(question, Question), f"question must be a Question, got {_shorten(question)}")
     move_type, options, context = question
     _require(type(move_type) is str and move_type != "", "move_type must be text")
     _require(type(options) is list and _is_plain(options), f"valid_options must be plain JSON, got {_shorten(options)}")
     _require(options != [], "a side that is to move must have a legal move")
     _require(len({json.dumps(option, sort_keys=True) for option in options}) == len(options), "no option comes twice")
-    _require(
-        not asks_for_parity or sorted(options, key=str) == ["even", "odd"],
-        "a game that asks for parity must have the options even and odd, for its messages have no others",
-    )
     _require(type(context) is dict and _is_plain(context), f"a context must be plain JSON, got {_shorten(context)}")
 
 

@@ -6,9 +6,10 @@ Cells are numbered 0 to 8, row by row from the top left. A board is their nine m
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from leaguekit.games.base import SIDES, Game, Outcome, Question, Side
+from leaguekit.games.base import SIDES, Game, Knowledge, Outcome, Question, Side
 
 MARKS: dict[Side, str] = {"A": "X", "B": "O"}
 FREE = "."
@@ -88,6 +89,23 @@ class TicTacToe(Game[Position]):
 
     def choices(self, position: Position) -> dict[Side, str | None]:
         return {side: ",".join(map(str, position.of(side))) or None for side in SIDES}
+
+    def worth(self, known: Knowledge) -> Callable[[Any], float]:
+        """Win, else block, else take the centre, else a corner."""
+        board, mine = known.view.get("board"), known.view.get("your_mark")
+        if not (isinstance(board, str) and len(board) == 9):
+            raise ValueError(f"cannot read the board {reprlib.repr(board)}")
+
+        def worth(cell: Any) -> int:
+            pairs = [{board[other] for other in line if other != cell} for line in LINES if cell in line]
+            complete = [pair for pair in pairs if len(pair) == 1 and FREE not in pair]
+            if {mine} in complete:
+                return 4
+            if complete:
+                return 3
+            return {4: 2, 0: 1, 2: 1, 6: 1, 8: 1}.get(cell, 0)
+
+        return worth
 
     def moves(self, choice: str) -> list[Any]:
         # A text that is not a cell is left as it is, and ``fault`` rejects it.

@@ -123,10 +123,7 @@ class _Api:
 
     async def move(self, request: Request) -> Any:
         seat, body = await self._seat(request), await _body(request, SubmittedMove)
-        try:
-            return {"move": seat.submit(body.turn, body.move)}
-        except MoveRefused as refused:
-            raise _HttpError(409, str(refused)) from None
+        return {"move": seat.submit(body.turn, body.move)}
 
     async def _seat(self, request: Request) -> Seat:
         code = _code(request)
@@ -159,6 +156,8 @@ def _json_endpoint(handler: Handler) -> Callable[[Request], Awaitable[Response]]
             return error_response(str(error), error.status)
         except TooManyWaiting as refused:
             return error_response(str(refused), TOO_MANY_REQUESTS, {"retry-after": "1"})
+        except MoveRefused as refused:
+            return error_response(str(refused), 409)
         except NotAllowed as refused:
             return error_response(str(refused), 503 if isinstance(refused, NotAllowedNow) else 403)
         return Response(body, headers={"content-type": "application/json", "cache-control": "no-store"})

@@ -9,12 +9,13 @@ asking the user.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from leaguekit.gateway.gateway import Gateway, NotAllowed, PublicStandings, TooManyWaiting
+from leaguekit.gateway.gateway import Gateway, NotAllowed, PublicStandings
 from leaguekit.gateway.seats import MoveRefused, Seat, SeatState
 from leaguekit.protocol.codes import shown_in
 from leaguekit.transport.mcp.surface import Prompt, Surface, ToolContext, ToolRefused
@@ -136,52 +137,45 @@ class _Tools:
         self._gateway = gateway
 
     async def join(self, arguments: JoinArguments, visit: ToolContext) -> Struct:
-        try:
+        with _tool_refusals():
             code, seat = await self._gateway.join(_code(arguments.code, visit), arguments.name, visit.peer.host)
-        except NotAllowed as refused:
-            raise ToolRefused(str(refused)) from None
         return Joined(code=code, state=seat.state())
 
     async def wait(self, arguments: WaitArguments, visit: ToolContext) -> Struct:
-        seat = await self._seat(arguments.code, visit)
-        try:
+        with _tool_refusals():
+            seat = await self._seat(arguments.code, visit)
+            began = asyncio.get_running_loop().time()
             with self._gateway.counted_wait(seat, visit.peer.host, visit.connection):
-                return await self._wait(seat, arguments, visit)
-        except TooManyWaiting as refused:
-            raise ToolRefused(str(refused)) from None
-
-    async def _wait(self, seat: Seat, arguments: WaitArguments, visit: ToolContext) -> Struct:
-        began = asyncio.get_running_loop().time()
-        while (waited := asyncio.get_running_loop().time() - began) < arguments.seconds:
-            state = await seat.wait(min(PROGRESS_SECONDS, arguments.seconds - waited))
-            if seat.has_changed() or (visit.connection is not None and visit.connection.has_gone()):
-                return state
-            waited = asyncio.get_running_loop().time() - began
-            await visit.progress(min(waited, arguments.seconds), arguments.seconds, "No move is wanted yet.")
-        return seat.state()
+                while (waited := asyncio.get_running_loop().time() - began) < arguments.seconds:
+                    state = await seat.wait(min(PROGRESS_SECONDS, arguments.seconds - waited))
+                    if seat.has_changed() or (visit.connection is not None and visit.connection.has_gone()):
+                        return state
+                    waited = asyncio.get_running_loop().time() - began
+                    await visit.progress(min(waited, arguments.seconds), arguments.seconds, "No move is wanted yet.")
+                return seat.state()
 
     async def submit(self, arguments: MoveArguments, visit: ToolContext) -> Struct:
-        seat = await self._seat(arguments.code, visit)
-        try:
-            move = seat.submit(arguments.turn, arguments.move)
-        except MoveRefused as refused:
-            raise ToolRefused(str(refused)) from None
+        with _tool_refusals():
+            move = (await self._seat(arguments.code, visit)).submit(arguments.turn, arguments.move)
         return Moved(move=move, say="Your move is made. Call wait_for_turn to hear of what follows.")
 
     async def standings(self, _given: NoArguments, visit: ToolContext) -> Struct:
-        try:
+        with _tool_refusals():
             return await self._gateway.standings(visit.peer.host)
-        except NotAllowed as refused:
-            raise ToolRefused(str(refused)) from None
 
     async def _seat(self, code: str | None, visit: ToolContext) -> Seat:
         seat_code = _code(code, visit)
         if seat_code is None:
             raise ToolRefused("Which seat? Give its code, which join_league returned.")
-        try:
-            return await self._gateway.seat(seat_code, visit.peer.host)
-        except NotAllowed as refused:
-            raise ToolRefused(str(refused)) from None
+        return await self._gateway.seat(seat_code, visit.peer.host)
+
+
+@contextmanager
+def _tool_refusals() -> Iterator[None]:
+    try:
+        yield
+    except (NotAllowed, MoveRefused) as refused:
+        raise ToolRefused(str(refused)) from None
 
 
 def _code(code: str | None, visit: ToolContext) -> str | None:

@@ -84,7 +84,6 @@ class _Pong(Struct):
 
 
 _ping_decoder = msgspec.json.Decoder(_Ping)
-_DECODE_ERRORS = DECODE_ERRORS
 
 
 class TooManyUnknownCalls(Exception):
@@ -245,11 +244,7 @@ class Relays:
     async def _forward(self, relay: _Relay, body: bytes) -> bytes | None:
         number, answer = self._add_call(relay, body)
         try:
-            await ensure_task()
-            async with asyncio.timeout(MAX_CALL_SECONDS):
-                return await answer
-        except TimeoutError:
-            raise NoAnswer from None
+            return await _wait_for_answer(answer, MAX_CALL_SECONDS)
         finally:
             relay.calls.pop(number, None)
 
@@ -286,13 +281,7 @@ class Relays:
                     relay.last_pong = (asyncio.get_running_loop().time(), answer.result())
 
             relay.pending_pong.add_done_callback(keep_pong)
-        answer = relay.pending_pong
-        try:
-            await ensure_task()
-            async with asyncio.timeout(PONG_SECONDS):
-                return await asyncio.shield(answer)
-        except TimeoutError:
-            raise NoAnswer from None
+        return await _wait_for_answer(asyncio.shield(relay.pending_pong), PONG_SECONDS)
 
     async def take(self, request: RelayTakeRequest, host: str) -> RelayTakeResponse:
         """The calls that a player does not have yet, as soon as there is one. After a while, an empty list."""
@@ -386,13 +375,22 @@ class Relays:
 _PING = request("ping", b"{}", 1)
 
 
+async def _wait_for_answer(answer: asyncio.Future[bytes | None], seconds: float) -> bytes | None:
+    try:
+        await ensure_task()
+        async with asyncio.timeout(seconds):
+            return await answer
+    except TimeoutError:
+        raise NoAnswer from None
+
+
 def ping_id(body: bytes) -> int | str | None:
     """The request id of a ping; None if the body is something else."""
     if len(body) > BYTES_BEFORE_ADMISSION:
         return None
     try:
         return _ping_decoder.decode(body).id
-    except _DECODE_ERRORS:
+    except DECODE_ERRORS:
         return None
 
 
@@ -400,7 +398,7 @@ def _with_request_id(pong: bytes, call_id: int | str) -> bytes:
     """An answer to a ping, with the request id of another ping."""
     try:
         answer = msgspec.json.decode(pong, type=_Pong)
-    except _DECODE_ERRORS:
+    except DECODE_ERRORS:
         return pong
     answer.id = call_id
     return msgspec.json.encode(answer)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
 
 from leaguekit.agents.registration import Identity
+from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.games import rules
 from leaguekit.player.context import Context, Move, PastMatch, record_of
@@ -71,13 +72,12 @@ class MoveRefused(Exception):
     """A move is refused; the text says why."""
 
 
-class _Turn:
+class _Turn(NamedTuple):
     """A choice that waits for the owner's move."""
 
-    def __init__(self, turn_id: str, ctx: Context) -> None:
-        self.id = turn_id
-        self.ctx = ctx
-        self.move: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    id: str
+    ctx: Context
+    move: asyncio.Future[Any]
 
 
 class Seat:
@@ -122,17 +122,13 @@ class Seat:
 
     async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
         """Answer a call of one of the league's agents. Raises NoAnswer if the seat is closed meanwhile."""
-        answering = asyncio.ensure_future(self.agent.answer(request, peer))
-        closing = asyncio.ensure_future(self._closing.wait())
         try:
-            await asyncio.wait((answering, closing), return_when=asyncio.FIRST_COMPLETED)
-            if not answering.done():
-                raise NoAnswer
-            return answering.result()
+            answer = await run_until(self._closing, self.agent.answer(request, peer))
         finally:
-            for task in (answering, closing):
-                task.cancel()
             self._notify_if_changed()
+        if answer is None and self._closing.is_set():
+            raise NoAnswer
+        return answer
 
     async def close(self) -> None:
         """Close the connections of referees that wait for a move. They will ask the next run of the gateway again."""
@@ -145,7 +141,7 @@ class Seat:
 
     async def _choose(self, ctx: Context) -> Any:
         # A random id, so that a move for a turn of the last run of the gateway is never taken for one of this run.
-        turn = _Turn(f"{ctx.match_id}-{self._entropy(4).hex()}", ctx)
+        turn = _Turn(f"{ctx.match_id}-{self._entropy(4).hex()}", ctx, asyncio.get_running_loop().create_future())
         self._turns[turn.id] = turn
         self._notify()
         try:

@@ -8,33 +8,20 @@ from __future__ import annotations
 from typing import Any
 
 from leaguekit.games import game
-from leaguekit.games.base import DEFAULT_GAME, SIDES, Game, Side, settled
-from leaguekit.protocol import messages as m
+from leaguekit.games.base import DEFAULT_GAME, SIDES, Side, settled
+from leaguekit.match.move_messages import DOCUMENTED, MOVE_MESSAGES
 
 GAME = game(DEFAULT_GAME)
-ChoiceCall, ChoiceAnswer = m.ChooseParityCall, m.ChooseParityResponse
-CHOICE, MOVE = "parity_choice", "move_data"
+ChoiceCall, ChoiceAnswer, CHOICE = DOCUMENTED.call, DOCUMENTED.response, DOCUMENTED.field
 # The two choices of the game.
-ONE: str
-OTHER: str
-ONE, OTHER = GAME.question(GAME.start(GAME.draw(b"")), "A").valid_options
+ONE, OTHER = GAME.constant_moves
 # A wrong case, an abbreviation, another word, wrong types, and no choice.
 WRONG_CHOICES: tuple[Any, ...] = (ONE.upper(), ONE[0], "maybe", 0, False, None, "")
 
 
-def answer_kind(played: Game[Any]) -> type[m.Message]:
-    """Return the type of the message in which a player of a game chooses."""
-    return ChoiceAnswer if played.asks_for_parity else m.GameMoveResponse
-
-
-def choice_field(played: Game[Any]) -> str:
-    """Return the field of that message that has the choice."""
-    return CHOICE if played.asks_for_parity else MOVE
-
-
 def chosen(answer: dict[str, Any]) -> Any:
     """Return the choice in an answer to any game's call, or None."""
-    return answer.get(CHOICE, answer.get(MOVE))
+    return next((answer[one.field] for one in MOVE_MESSAGES if one.field in answer), None)
 
 
 def can_be_drawn(number: Any) -> bool:

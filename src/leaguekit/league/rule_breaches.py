@@ -8,11 +8,12 @@ from leaguekit.league.events import Event, FormLearned, RulesBroken
 from leaguekit.league.state import League
 from leaguekit.protocol.fields import INT32_MAX
 from leaguekit.protocol.messages import BrokenRule
+from leaguekit.protocol.methods import OTHER_NAME_FORM
 
 # At most this number of different rules is recorded per agent.
 MAX_RULES = 100
 # The names of the forms in which requests are written.
-FORMS = ("RPC", "RPC_CHOOSE_PARITY", "TYPE", "MESSAGE", "TOOLS", "ENVELOPE")
+FORMS = ("RPC", OTHER_NAME_FORM, "TYPE", "MESSAGE", "TOOLS", "ENVELOPE")
 
 
 def learn_form(league: League, player_id: str, form: str, at: str) -> list[Event]:

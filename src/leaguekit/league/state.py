@@ -99,8 +99,7 @@ class League:
 
     def agent_with(self, verifier: bytes) -> Player | Referee | None:
         """The agent whose token has this verifier."""
-        agent_id = self.verifiers.get(verifier.hex(), "")
-        return self.players.get(agent_id) or self.referees.get(agent_id)
+        return self.agent(self.verifiers.get(verifier.hex(), ""))
 
     @property
     def is_open(self) -> bool:

@@ -8,12 +8,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from leaguekit.games.even_odd import number_parity
 from leaguekit.league.events import ResultRecorded
 from leaguekit.league.outcomes import Discrepancy
-from leaguekit.protocol.messages import MatchTranscript, ResultDetails, TranscriptEntry
-
-_CALLS = ("CHOOSE_PARITY_CALL", "GAME_MOVE_CALL")
+from leaguekit.match.move_messages import CALL_TYPES, DOCUMENTED, number_fields
+from leaguekit.protocol.messages import MatchTranscript, ResultDetails, TranscriptEntry, message_type
 
 
 def check_transcript(recorded: ResultRecorded, transcript: MatchTranscript) -> Iterator[Discrepancy]:
@@ -21,7 +19,7 @@ def check_transcript(recorded: ResultRecorded, transcript: MatchTranscript) -> I
     details = recorded.result.details
     for entry in transcript.entries:
         body: dict[str, Any] = {} if entry.body is UNSET else entry.body
-        if entry.what == "sent" and entry.message_type in _CALLS:
+        if entry.what == "sent" and entry.message_type in CALL_TYPES:
             yield from _check_call(entry, body, details)
         if entry.what == "sent" and entry.message_type == "GAME_OVER":
             yield from _check_game_over(entry, body, recorded)
@@ -38,13 +36,11 @@ def _check_call(entry: TranscriptEntry, body: dict[str, Any], details: ResultDet
 
 def _check_game_over(entry: TranscriptEntry, body: dict[str, Any], recorded: ResultRecorded) -> Iterator[Discrepancy]:
     details = recorded.result.details
-    number = details.drawn_number or None
     reported = {
         "status": details.status,
         "winner_player_id": recorded.result.winner,
         "choices": details.choices,
-        "drawn_number": number,
-        "number_parity": None if number is None else number_parity(number),
+        **number_fields(details.drawn_number or None),
         "draw_nonce": details.draw_nonce,
     }
     game_result = body.get("game_result")
@@ -55,13 +51,13 @@ def _check_game_over(entry: TranscriptEntry, body: dict[str, Any], recorded: Res
 
 
 def _check_choices(transcript: MatchTranscript, details: ResultDetails) -> Iterator[Discrepancy]:
-    """Find choices in the result that the players did not send. Only even/odd has a choice in one message."""
-    answers = [entry for entry in transcript.entries if entry.message_type == "CHOOSE_PARITY_RESPONSE"]
+    """Find choices in the result that the players did not send. Only a documented response has the whole choice."""
+    answers = [entry for entry in transcript.entries if entry.message_type == message_type(DOCUMENTED.response)]
     if not answers or any(entry.what == "failed" and entry.player_id is UNSET for entry in transcript.entries):
         # Another game, or a transcript that was too long and is incomplete.
         return
     for player, choice in details.choices.items():
-        sent = [entry.body.get("parity_choice") for entry in answers if entry.player_id == player and entry.body]
+        sent = [entry.body.get(DOCUMENTED.field) for entry in answers if entry.player_id == player and entry.body]
         if choice is not None and choice not in sent:
             yield Discrepancy(f"an answer {choice!r} of {player}, as reported", f"{_json(sent)} from it")
 

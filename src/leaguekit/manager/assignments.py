@@ -10,7 +10,7 @@ from msgspec import UNSET
 from leaguekit.agents.calls import answers_ping, ask, error_code_of, is_transient
 from leaguekit.agents.world import World
 from leaguekit.games import game
-from leaguekit.league import commands, queries
+from leaguekit.league import commands
 from leaguekit.league.records import Match
 from leaguekit.league.rounds import available_referees
 from leaguekit.manager.broadcasts import RecipientLookup
@@ -173,7 +173,7 @@ class Assignments:
             player_id=player_id,
             endpoint=player.meta.contact_endpoint,
             state=player.state,
-            record=queries.own_record(league, player_id),
+            record=league.table.rows[player_id].record,
             display_name=player.meta.display_name,
             form=player.form or UNSET,
             shown_token=tokens.referee_to_player(*scope),

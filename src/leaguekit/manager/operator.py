@@ -19,7 +19,7 @@ from leaguekit.league.records import Player, Referee
 from leaguekit.league.results import known_match
 from leaguekit.league.schedule import MAX_MATCHES, match_count
 from leaguekit.league.state import League
-from leaguekit.league.ties import describe_order, first_place, placed_rows, tie_sentences
+from leaguekit.league.ties import describe_order, first_place, tie_sentences
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import Count, RoundId, Url
@@ -288,7 +288,7 @@ def _status(league: League, _operation: Operation) -> dict[str, Any]:
 
 
 def _standings(league: League, _operation: Operation) -> dict[str, Any]:
-    rows = placed_rows(league.table)
+    rows = league.table.placed_rows()
     return {
         "standings": msgspec.to_builtins(rows[:MAX_STANDINGS]),
         "first": first_place(rows, is_over=league.state == "LEAGUE_COMPLETED") if rows else None,

@@ -14,16 +14,15 @@ from functools import lru_cache
 
 def commitment(nonce: bytes, number: int) -> str:
     """The commitment that a referee publishes before the choices."""
-    return _committed(nonce.hex(), number)
+    return hashlib.sha256(f"{nonce.hex()}:{number}".encode("ascii")).hexdigest()
 
 
-def opens(commitment: str, nonce_hex: str, number: int) -> bool:
+def opens(committed: str, nonce_hex: str, number: int) -> bool:
     """Whether a commitment was made with this nonce and number."""
     try:
-        nonce = bytes.fromhex(nonce_hex)
+        return committed == commitment(bytes.fromhex(nonce_hex), number)
     except ValueError:
         return False
-    return commitment == _committed(nonce.hex(), number)
 
 
 # The manager needs it twice: to assign a match, and to check its result.
@@ -50,7 +49,3 @@ def match_seeds(league_seed: bytes) -> Callable[[str, int], bytes]:
 def league_seed(number: int) -> bytes:
     """The seed of a league for a number that the operator chose: 256 bits, as many as a random seed has."""
     return hashlib.sha256(b"leaguekit seed %d" % number).digest()
-
-
-def _committed(nonce_hex: str, number: int) -> str:
-    return hashlib.sha256(f"{nonce_hex}:{number}".encode("ascii")).hexdigest()

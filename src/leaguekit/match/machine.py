@@ -25,7 +25,8 @@ from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET, Struct
 
-from leaguekit.games.base import SIDES, Game, Question, Side
+from leaguekit.games.base import SIDES, Game, Question, Side, other
+from leaguekit.match.move_messages import messages_of
 from leaguekit.match.rulings import Ruling, Verdict, sentence, verdict_by_fault, verdict_by_play
 from leaguekit.match.signals import (
     Ask,
@@ -49,7 +50,7 @@ from leaguekit.match.signals import (
 )
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import MatchState
-from leaguekit.protocol.messages import MoveOrigins
+from leaguekit.protocol.messages import MoveOrigins, message_type
 
 # An invalid answer may be repeated this number of times before the deadline. The next one loses the match.
 MAX_REPEATS = 3
@@ -240,7 +241,7 @@ class Match:
 
     def _move(self, player: _Player, given: Moved, now: float) -> list[Effect]:
         if (fault := self.game.fault(self._position, given.side, given.move)) is not None:
-            code = "E004" if self.game.asks_for_parity else "E057"
+            code = messages_of(self.game).error_code
             valid = self.game.question(self._position, given.side).valid_options
             context = {"invalid_choice": given.move, "valid_choices": valid}
             return self._wrong(player, InvalidAnswer(given.side, given.ask, code, fault, context), now)
@@ -275,6 +276,8 @@ class Match:
         kind = _REQUESTED[player.phase]
         player.failures += 1
         player.connected = given.connected
+        if given.opponent_connected is not None:
+            self._players[other(given.side)].connected = given.opponent_connected
         player.note(given.code, given.ask, now, player.late_ms(now))
         max_retries = 0 if player.suspended else self._limits.max_retries
         if player.retries < max_retries:
@@ -418,8 +421,7 @@ class Match:
         return SendError(given.side, given.ask, fault)
 
     def _action(self, kind: RequestKind) -> str:
-        move = "CHOOSE_PARITY_RESPONSE" if self.game.asks_for_parity else "GAME_MOVE_RESPONSE"
-        return "GAME_JOIN_ACK" if kind == "join" else move
+        return "GAME_JOIN_ACK" if kind == "join" else message_type(messages_of(self.game).response)
 
     def _evidence(self) -> _Evidence:
         return _Evidence(self.stage, self._began, self._players)

@@ -82,6 +82,8 @@ class NoAnswer(Struct, frozen=True):
     code: Literal["E001", "E009"]
     # Whether there was a connection.
     connected: bool = True
+    # Whether the referee could connect to the other player afterwards; None if it did not try.
+    opponent_connected: bool | None = None
 
 
 class RefereeLate(Struct, frozen=True):

@@ -16,6 +16,7 @@ from leaguekit.agents.credentials import TokenOwner
 from leaguekit.agents.logs import log_fields
 from leaguekit.agents.registration import Before, Identity, Kind, Registrar, describe_league_error
 from leaguekit.agents.world import World
+from leaguekit.match.move_messages import BY_CALL, MoveCall, make_response
 from leaguekit.player.caller_checks import (
     CallerChecks,
     CallerVerifier,
@@ -24,7 +25,6 @@ from leaguekit.player.caller_checks import (
     answer_fields,
 )
 from leaguekit.player.context import (
-    MoveCall,
     OngoingMatch,
     PastMatch,
     UsageReporter,
@@ -102,8 +102,7 @@ class PlayerAgent:
             m.RoundCompleted: self._complete_round,
             m.LeagueCompleted: self._complete_league,
             m.GameInvitation: self._accept_invitation,
-            m.ChooseParityCall: self._choose_move,
-            m.GameMoveCall: self._choose_move,
+            **dict.fromkeys(BY_CALL, self._choose_move),
             m.GameOver: self._end_match,
             m.GameError: self._receive_game_error,
             m.LeagueError: self._receive_league_error,
@@ -326,9 +325,7 @@ class PlayerAgent:
         info = self._chooser.count(call, decision)
         match.chosen = True
         fields = self._answer_referee(call, call.match_id, match, self._identity)
-        if isinstance(call, m.ChooseParityCall):
-            return m.ChooseParityResponse(**fields, parity_choice=decision.move, move_info=info)
-        return m.GameMoveResponse(**fields, move_data=decision.move, move_info=info)
+        return make_response(call, decision.move, {**fields, "move_info": info})
 
     async def _end_match(self, message: m.GameOver) -> m.GameOverAck:
         identity = self._identity

@@ -16,6 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from leaguekit.agents.credentials import Credentials, TokenOwner, credentials_in
 from leaguekit.agents.registration import Identity, Registrar
+from leaguekit.match.move_messages import MoveCall
 from leaguekit.player.context import OngoingMatch
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -28,7 +29,7 @@ from leaguekit.transport.base import Peer
 MAX_ATTEMPTS = 9
 
 ManagerMessage = m.RoundAnnouncement | m.LeagueStandingsUpdate | m.RoundCompleted | m.LeagueCompleted
-RefereeMessage = m.GameInvitation | m.ChooseParityCall | m.GameMoveCall | m.GameOver | m.GameError
+RefereeMessage = m.GameInvitation | MoveCall | m.GameOver | m.GameError
 
 
 class RefereeOwnToken(NamedTuple):

@@ -1,7 +1,7 @@
 """The matches of a player, and the context that its strategy gets with every question for a move.
 
 Every field of a Context has a default. An author's test can make one with only the fields that the strategy uses:
-``choose(Context(valid_options=["even", "odd"]))``.
+``choose(Context(valid_options=["left", "right"]))``.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from typing import Any, Literal, NamedTuple, get_args
 from msgspec import Struct, field
 
 from leaguekit.games.base import DEFAULT_GAME
-from leaguekit.games.even_odd import PARITIES
+from leaguekit.match.move_messages import DOCUMENTED_QUESTION, MoveCall
 from leaguekit.protocol import times
 from leaguekit.protocol.fields import MatchRole, Origin
-from leaguekit.protocol.messages import ChooseParityCall, GameMoveCall, GameOver, MoveRequest, OwnRecord, Standing
+from leaguekit.protocol.messages import GameOver, OwnRecord, Standing
 from leaguekit.protocol.methods import BY_REQUEST
 
 Result = Literal["WIN", "DRAW", "LOSS"]
-MoveCall = ChooseParityCall | GameMoveCall
 
 # Timestamps are rounded down to seconds, and the answer takes time to arrive.
 MARGIN_SECONDS = 1.5
@@ -104,14 +103,6 @@ def past_match(message: GameOver, player_id: str, match: OngoingMatch) -> PastMa
     )
 
 
-_EVEN_ODD = MoveRequest(move_type="choose_parity", valid_options=[*PARITIES], context={})
-
-
-def question_of(call: MoveCall) -> MoveRequest:
-    """The question of a call. Even/odd has its own message, which does not contain the question."""
-    return _EVEN_ODD if isinstance(call, ChooseParityCall) else call.move_request
-
-
 def seconds_for(call: MoveCall) -> float:
     """How long a strategy may think.
 
@@ -131,10 +122,10 @@ class Context(Struct, frozen=True, kw_only=True):
     """One question to a strategy: what is asked, what is legal, and what may help to decide."""
 
     game_type: str = DEFAULT_GAME
-    move_type: str = "choose_parity"
+    move_type: str = DOCUMENTED_QUESTION.move_type
     # The legal moves. Any other move is replaced by one of these.
     valid_options: list[Any] = []
-    # The position as this player may see it. It is empty in even/odd.
+    # The position as this player may see it. It is empty in the default game.
     view: dict[str, Any] = {}
 
     league_id: str | None = None

@@ -11,13 +11,12 @@ from msgspec import UNSET
 
 from leaguekit.agents.logs import log_fields
 from leaguekit.agents.world import World
+from leaguekit.match.move_messages import MoveCall, question_of
 from leaguekit.player.context import (
     Context,
-    MoveCall,
     OngoingMatch,
     PastMatch,
     ReplacedMove,
-    question_of,
     record_of,
     seconds_for,
 )

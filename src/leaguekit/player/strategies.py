@@ -6,12 +6,12 @@ opponents to practise against. A strategy raises CannotPlay in a game that it ca
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from leaguekit.games.rock_paper_scissors import BEATS
-from leaguekit.games.tic_tac_toe import FREE, LINES
+from leaguekit.games import GAMES
+from leaguekit.games.base import Game, Knowledge
 from leaguekit.player.context import Context, PastMatch, Result, Strategy
 
 
@@ -24,20 +24,17 @@ class CannotPlay(ValueError):
     """A strategy cannot play a game. The text names strategies that can."""
 
 
-def always_even(ctx: Context) -> Any:
-    """Even, every time."""
-    return _parity("even", ctx)
+class Always:
+    """The same move every time, in the games in which it is always legal."""
 
+    def __init__(self, move: str) -> None:
+        self.__name__ = f"always_{move}"
+        self.move = move
 
-def always_odd(ctx: Context) -> Any:
-    """Odd, every time."""
-    return _parity("odd", ctx)
-
-
-def _parity(choice: str, ctx: Context) -> Any:
-    if choice not in ctx.valid_options:
-        raise CannotPlay(f"always_{choice} cannot play {ctx.game_type}")
-    return choice
+    def __call__(self, ctx: Context) -> Any:
+        if self.move not in ctx.valid_options:
+            raise CannotPlay(f"{self.__name__} cannot play {ctx.game_type}")
+        return self.move
 
 
 def alternating(ctx: Context) -> Any:
@@ -59,62 +56,26 @@ def _choices(matches: list[PastMatch], result: Result) -> list[str]:
 
 def frequency(ctx: Context) -> Any:
     """Expect the opponent's most frequent choice, and answer it. For a new opponent, use the choices of all others."""
-    play = _FREQUENCY.get(ctx.game_type)
-    if play is None:
+    game = GAMES.get(ctx.game_type)
+    known = Knowledge(ctx.view, partial(_opponent_choices, ctx), partial(_drawn_numbers, ctx))
+    try:
+        worth = None if game is None else game.worth(known)
+    except ValueError as error:
+        raise CannotPlay(f"frequency {error}") from None
+    if worth is None:
         raise CannotPlay(f"frequency cannot play {ctx.game_type}")
-    return play(ctx)
-
-
-def _frequency_even_odd(ctx: Context) -> Any:
-    """Weigh a draw (1 point, if the opponent chooses the same) against a win (3, if the number is right)."""
-    theirs = [match.opponent_choice for match in _relevant_matches(ctx)]
-    numbers = [match.drawn_number for match in ctx.history if match.drawn_number]
-    odd = sum([number % 2 for number in numbers])
-
-    def points(option: Any) -> float:
-        # Without any match, both are equally likely.
-        same = (theirs.count(option) + 1) / (len(theirs) + 2)
-        right = ((odd if option == "odd" else len(numbers) - odd) + 1) / (len(numbers) + 2)
-        return same + 3 * right * (1 - same)
-
-    return _best(ctx, points)
-
-
-def _frequency_rock_paper_scissors(ctx: Context) -> Any:
-    """Beat the most frequent choice. A draw against it is better than a loss."""
-    theirs = [match.opponent_choice for match in _relevant_matches(ctx)]
-    return _best(ctx, lambda option: 3 * theirs.count(BEATS.get(option)) + theirs.count(option))
-
-
-def _frequency_tic_tac_toe(ctx: Context) -> Any:
-    """Win, else block, else take the centre, else a corner."""
-    board, mine = ctx.view.get("board"), ctx.view.get("your_mark")
-    if not (isinstance(board, str) and len(board) == 9):
-        raise CannotPlay(f"frequency cannot read the board {reprlib.repr(board)}")
-
-    def worth(cell: Any) -> int:
-        pairs = [{board[other] for other in line if other != cell} for line in LINES if cell in line]
-        complete = [pair for pair in pairs if len(pair) == 1 and FREE not in pair]
-        if {mine} in complete:
-            return 4
-        if complete:
-            return 3
-        return {4: 2, 0: 1, 2: 1, 6: 1, 8: 1}.get(cell, 0)
-
     return _best(ctx, worth)
 
 
-_FREQUENCY: dict[str, Strategy] = {
-    "even_odd": _frequency_even_odd,
-    "rock_paper_scissors": _frequency_rock_paper_scissors,
-    "tic_tac_toe": _frequency_tic_tac_toe,
-}
+def _drawn_numbers(ctx: Context) -> list[int]:
+    return [match.drawn_number for match in ctx.history if match.drawn_number]
 
 
-def _relevant_matches(ctx: Context) -> list[PastMatch]:
-    """Our matches against this opponent, or else against all opponents."""
+def _opponent_choices(ctx: Context) -> list[str | None]:
+    """The choices of this opponent, or else of all opponents."""
     played, opponent = ctx.played(), ctx.opponent_id
-    return [match for match in played if match.opponent_id == opponent] or played
+    theirs = [match.opponent_choice for match in played if match.opponent_id == opponent]
+    return theirs or [match.opponent_choice for match in played]
 
 
 def _best(ctx: Context, worth: Callable[[Any], float]) -> Any:
@@ -125,19 +86,18 @@ def _best(ctx: Context, worth: Callable[[Any], float]) -> Any:
     return best[0] if len(best) == 1 else ctx.random.choice(best)
 
 
+_ALWAYS = [Always(move) for move in dict.fromkeys(move for game in GAMES.values() for move in game.constant_moves)]
 STRATEGIES: dict[str, Strategy] = {
     "random": at_random,
-    "always_even": always_even,
-    "always_odd": always_odd,
+    **{strategy.__name__: strategy for strategy in _ALWAYS},
     "alternating": alternating,
     "history_based": history_based,
     "frequency": frequency,
 }
 # The games of the strategies that cannot play every game.
 _GAMES: dict[Strategy, tuple[str, ...]] = {
-    always_even: ("even_odd",),
-    always_odd: ("even_odd",),
-    frequency: tuple(_FREQUENCY),
+    **{one: tuple(name for name, game in GAMES.items() if one.move in game.constant_moves) for one in _ALWAYS},
+    frequency: tuple(name for name, game in GAMES.items() if type(game).worth is not Game.worth),
 }
 
 

@@ -19,7 +19,7 @@ from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import InvalidMessage, ProtocolError, Violation
 from leaguekit.protocol.fields import ERROR_CODE, INT32_MAX, REQUIREMENT
 from leaguekit.protocol.messages import BY_TYPE, EVERY_MESSAGE, Message, message_type
-from leaguekit.protocol.patterns import Checker, checker
+from leaguekit.protocol.patterns import checker
 from leaguekit.protocol.schemas import Schema, message_schemas
 from leaguekit.protocol.tokens import redact
 
@@ -53,22 +53,6 @@ _EXTREME = [re.compile(rb"%b(?<=[0-9].)[-+]?0*[23][0-9]{2}" % letter) for letter
 _STEPS = bytes.maketrans(_BRACKETS, b"\x01\x01\xff\xff")
 
 
-class _Checkers(dict[type[Message], Checker]):
-    """The checker of each type, generated when it is first needed. An agent needs only a few of them."""
-
-    def __missing__(self, message: type[Message]) -> Checker:
-        self[message] = generated = checker(message)
-        return generated
-
-
-CHECKERS = _Checkers()
-
-
-def prepare_decoder(message: type[Message]) -> None:
-    """Generate the checker of a type before its first message arrives."""
-    CHECKERS[message]
-
-
 def encode(message: Message) -> bytes:
     return _encoder.encode(message)
 
@@ -79,7 +63,7 @@ def decode(raw: bytes | msgspec.Raw) -> Message:
         message = _decode(raw)
     except DECODE_ERRORS as error:
         raise refusal(raw, error) from None
-    if CHECKERS[type(message)](message):
+    if checker(type(message))(message):
         return message
     raise refusal(raw)
 

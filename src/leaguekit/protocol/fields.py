@@ -64,7 +64,8 @@ Version = Annotated[
 ]
 ErrorCode = Annotated[str, _text("E001", r"E[0-9]{3}")]
 Name = Annotated[str, _text("GAME_OVER", max_length=100)]
-Choice = Annotated[str, _text("even", max_length=100)]
+EXAMPLE_CHOICE = "even"
+Choice = Annotated[str, _text(EXAMPLE_CHOICE, max_length=100)]
 Form = Annotated[str, _text("RPC", max_length=30)]
 
 Origin = Literal["own", "retried", "replaced"]

@@ -12,10 +12,11 @@ import msgspec
 
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
-from leaguekit.protocol.decoding import decode, of_type, prepare_decoder
+from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import AgentRole
 from leaguekit.protocol.messages import Message, message_type
+from leaguekit.protocol.patterns import checker
 from leaguekit.protocol.rpc import Call, params_of
 
 
@@ -68,6 +69,8 @@ METHODS: tuple[Method, ...] = (
 
 BY_NAME: dict[str, Method] = {name: method for method in METHODS for name in method.names}
 BY_REQUEST: dict[type[Message], Method] = {method.request: method for method in METHODS}
+# The form of requests in which a method has the first of its other names. The log contains this word.
+OTHER_NAME_FORM = "RPC_CHOOSE_PARITY"
 # Checks that an agent answers. Its params are empty, and any answer is accepted.
 PING = "ping"
 
@@ -90,7 +93,7 @@ def prepare_decoders(role: AgentRole) -> None:
     """Prepare the decoders of all calls to an agent of that role. Each takes a millisecond or two."""
     for method in METHODS:
         if role in method.receivers:
-            prepare_decoder(method.request)
+            checker(method.request)
 
 
 def read_call(call: Call, role: AgentRole) -> tuple[Method, Message]:

@@ -9,14 +9,14 @@ from typing import Any
 from msgspec import UNSET, Raw, UnsetType
 
 from leaguekit.agents.world import World
+from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES, Question, Side, other
-from leaguekit.games.even_odd import number_parity
+from leaguekit.match.move_messages import MoveCall, make_call, number_fields
 from leaguekit.match.rulings import Verdict
 from leaguekit.match.signals import GameFault, Void
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.decoding import encode
-from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import MatchRole, MatchState
 from leaguekit.protocol.ids import PROTOCOL, match_conversation, sender_of
 from leaguekit.protocol.rpc import MAX_BYTES
@@ -81,9 +81,7 @@ class MatchMessages:
             attempt=self._assignment.attempt,
         )
 
-    def call(
-        self, side: Side, question: Question, seconds: float, *, for_parity: bool
-    ) -> m.ChooseParityCall | m.GameMoveCall:
+    def call(self, side: Side, question: Question, seconds: float) -> MoveCall:
         """The call for a choice or a move, with a deadline that is ``seconds`` from now."""
         seat = self._seats[side]
         context = m.CallContext(
@@ -101,15 +99,12 @@ class MatchMessages:
             "deadline": self.time_in(seconds),
             "context": context,
         }
-        if for_parity:
-            return m.ChooseParityCall(**fields)
-        return m.GameMoveCall(**fields, move_request=m.MoveRequest(**question._asdict()))
+        return make_call(GAMES[self._assignment.game_type], question, fields)
 
     def game_error(self, side: Side, fault: GameFault, stage: MatchState, next_retry_in: float | None) -> m.GameError:
         return m.game_error(
             self._envelope(),
             code=fault.code,
-            name=CATALOGUE[fault.code].name,
             match_id=self._assignment.match_id,
             player_id=self._seats[side].player_id,
             action_required=fault.action_required,
@@ -129,13 +124,11 @@ class MatchMessages:
 
     def game_over(self, verdict: Verdict, position: dict[str, Any]) -> dict[Side, m.GameOver]:
         """GAME_OVER for each side. Both are equal but for the token."""
-        parity = None if verdict.drawn is None else number_parity(verdict.drawn)
         result = m.GameResult(
             status=verdict.status,
             choices=self._choices(verdict),
             winner_player_id=self._winner(verdict),
-            drawn_number=verdict.drawn,
-            number_parity=parity,
+            **number_fields(verdict.drawn),
             reason=verdict.reason,
             draw_commitment=self._commitment,
             draw_nonce=self._nonce,

@@ -15,13 +15,14 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct
 
-from leaguekit.agents.calls import error_code_of
+from leaguekit.agents.calls import error_code_of, ping
 from leaguekit.agents.world import World
 from leaguekit.games import game
-from leaguekit.games.base import SIDES, Side
+from leaguekit.games.base import SIDES, Side, other
 from leaguekit.match import signals as s
 from leaguekit.match.draw import commitment
 from leaguekit.match.machine import Match
+from leaguekit.match.move_messages import messages_of, move_of
 from leaguekit.match.rulings import Verdict
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -41,6 +42,7 @@ log = logging.getLogger(__name__)
 # A call that this machine could not make is repeated after a pause. After a longer time the attempt is void.
 UNABLE_PAUSE_SECONDS = 1.0
 MAX_UNABLE_SECONDS = 30.0
+PING_SECONDS = 2.0
 NONCE_BYTES = 16
 
 MatchEnd: TypeAlias = s.Finish | s.Void
@@ -77,7 +79,7 @@ class MatchRunner:
         self._on_stage = on_stage
         self.seats = Seats(assignment)
         rules = game(assignment.game_type)
-        self._move_kind: type[PlayerMessage] = m.ChooseParityResponse if rules.asks_for_parity else m.GameMoveResponse
+        self._move_kind: type[PlayerMessage] = messages_of(rules).response
         drawn = rules.draw(bytes.fromhex(assignment.match_seed))
         nonce = world.entropy(NONCE_BYTES)
         opening = (UNSET, UNSET) if drawn is None else (commitment(nonce, drawn), nonce.hex())
@@ -296,7 +298,8 @@ class MatchRunner:
             if self._machine.is_open(ask.ask):
                 self.transcript.add("failed", seat.player_id, note=f"{failure.code}: {failure}")
             code: Literal["E001", "E009"] = "E001" if isinstance(failure, TimedOut) else "E009"
-            return s.NoAnswer(side, ask.ask, code, failure.connected)
+            opponent_connected = None if failure.connected else await self._can_connect_to_opponent(side)
+            return s.NoAnswer(side, ask.ask, code, failure.connected, opponent_connected)
         except CallerLate as late:
             self.transcript.add("failed", seat.player_id, note=str(late))
             return s.RefereeLate(side, ask.ask, late.late_ms, late.why if isinstance(late, CallerUnable) else "")
@@ -312,12 +315,27 @@ class MatchRunner:
             return s.InvalidAnswer(side, ask.ask, error.code, error.detail, error.context)
         return _to_input(side, ask.ask, answer)
 
+    async def _can_connect_to_opponent(self, side: Side) -> bool | None:
+        """Whether the referee can connect to the opponent of a player; None if that is not known.
+
+        If it can connect to neither player, its own network is at fault. In a game with turns only one player is asked,
+        so the opponent is pinged.
+        """
+        if self._machine.posted(other(side)) is not None:
+            return None
+        try:
+            await ping(self._world.caller, self.seats[other(side)].endpoint, PING_SECONDS)
+        except CallFailed as failure:
+            return failure.connected
+        except CallerLate:
+            return None
+        return True
+
     def _request(self, ask: s.Ask, seconds: float) -> tuple[m.Request, type[PlayerMessage]]:
         """The invitation or the call for a move, and the type of the expected answer."""
         if ask.question is None:
             return self.messages.invitation(ask.side), m.GameJoinAck
-        for_parity = self._machine.game.asks_for_parity
-        return self.messages.call(ask.side, ask.question, seconds, for_parity=for_parity), self._move_kind
+        return self.messages.call(ask.side, ask.question, seconds), self._move_kind
 
     def _game_error(self, side: Side, fault: s.GameFault) -> m.GameError:
         next_retry_in = None if fault.next_retry_at is None else fault.next_retry_at - self._loop.time()
@@ -365,7 +383,5 @@ def _to_input(side: Side, ask: int | None, message: PlayerMessage) -> s.Input:
             return s.Joined(side, ask)
         case m.GameJoinAck():
             return s.Declined(side, ask)
-        case m.ChooseParityResponse():
-            return s.Moved(side, ask, message.parity_choice, message.move_info)
-        case m.GameMoveResponse():
-            return s.Moved(side, ask, message.move_data, message.move_info)
+        case _:
+            return s.Moved(side, ask, move_of(message), message.move_info)

@@ -23,7 +23,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.ids import match_conversation, sender_of
-from leaguekit.protocol.methods import BY_REQUEST
+from leaguekit.protocol.methods import BY_REQUEST, OTHER_NAME_FORM
 from leaguekit.protocol.rpc import MAX_BYTES, RpcError, RpcRefusal
 from leaguekit.referee.player_client import PlayerMessage, PlayerObservations
 from leaguekit.referee.seats import Seats
@@ -48,7 +48,7 @@ MAX_TEXT = 80
 # The number of remembered invitations.
 MAX_INVITATIONS = 1_000
 # The forms that a document defines. A player that understands one of these at the first try has broken no rule.
-_DOCUMENTED = ("RPC", "RPC_CHOOSE_PARITY", "TYPE")
+_DOCUMENTED = ("RPC", OTHER_NAME_FORM, "TYPE")
 
 
 class DialectMemory:

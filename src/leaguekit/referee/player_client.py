@@ -10,13 +10,14 @@ from msgspec import UNSET, UnsetType
 from leaguekit.agents.calls import ask, deliver
 from leaguekit.agents.world import World
 from leaguekit.games.base import Side
+from leaguekit.match.move_messages import MoveResponse
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.referee.seats import Seats
 from leaguekit.referee.transcripts import Transcript
 
 # What a player sends to a referee, as an answer or by itself.
-PlayerMessage: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResponse
+PlayerMessage: TypeAlias = m.GameJoinAck | MoveResponse
 
 
 class PlayerObservations(NamedTuple):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
+from leaguekit.match.move_messages import BY_RESPONSE, CALL_TYPES, DOCUMENTED_QUESTION
 from leaguekit.protocol.messages import AgentAnswer, MatchTranscript, Message, Request, TranscriptEntry, message_type
 
 # A little less than the manager accepts, because the entries are part of a message.
@@ -103,7 +105,9 @@ def describe_message(kind: str, body: dict[str, Any]) -> str:
 
 def _describe_call(body: dict[str, Any]) -> str:
     request, context = _object_in(body, "move_request"), _object_in(body, "context")
-    asked = f"{request.get('move_type')}, one of {_json(request.get('valid_options'))}" if request else "even or odd?"
+    asked = f"{' or '.join(DOCUMENTED_QUESTION.valid_options)}?"
+    if request:
+        asked = f"{request.get('move_type')}, one of {_json(request.get('valid_options'))}"
     committed = str(context.get("draw_commitment", ""))
     return f"{asked} until {body.get('deadline')}" + (f"; draw committed to as {committed[:12]}…" if committed else "")
 
@@ -111,6 +115,10 @@ def _describe_call(body: dict[str, Any]) -> str:
 def _describe_error(body: dict[str, Any]) -> str:
     detail = _object_in(body, "context").get("detail")
     return f"{body.get('error_code')} {body.get('error_name')}: {detail} {body.get('consequence', '')}".rstrip()
+
+
+def _describe_move(field: str, body: dict[str, Any]) -> str:
+    return f"{_json(body.get(field))}{_describe_origin(body)}"
 
 
 def _describe_origin(body: dict[str, Any]) -> str:
@@ -125,10 +133,8 @@ def _describe_origin(body: dict[str, Any]) -> str:
 _DESCRIPTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "GAME_INVITATION": lambda body: f"you are {body.get('role_in_match')} against {body.get('opponent_id')}",
     "GAME_JOIN_ACK": lambda body: "accepted" if body.get("accept") is True else "declined",
-    "CHOOSE_PARITY_CALL": _describe_call,
-    "CHOOSE_PARITY_RESPONSE": lambda body: f"{_json(body.get('parity_choice'))}{_describe_origin(body)}",
-    "GAME_MOVE_CALL": _describe_call,
-    "GAME_MOVE_RESPONSE": lambda body: f"{_json(body.get('move_data'))}{_describe_origin(body)}",
+    **dict.fromkeys(CALL_TYPES, _describe_call),
+    **{message_type(kind): partial(_describe_move, messages.field) for kind, messages in BY_RESPONSE.items()},
     "GAME_ERROR": _describe_error,
     "GAME_OVER": lambda body: str(body.get("reason", "")),
 }

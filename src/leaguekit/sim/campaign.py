@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from leaguekit.games import GAMES
 from leaguekit.player.strategies import STRATEGIES, strategies_for
@@ -24,20 +24,6 @@ MAX_PRINTED_VIOLATIONS = 5
 # Only this number of log lines is printed per failed league. If the campaign has one league, all are printed.
 MAX_LOG_LINES = 40
 _PROGRESS_SECONDS = 0.5
-
-
-class Options(Protocol):
-    """The options of a campaign, as ``league simulate`` parses them."""
-
-    players: int
-    referees: int
-    game: str
-    strategies: list[str]
-    # The number of seeds, and the first seed.
-    seeds: int
-    seed: int
-    faults: FaultKind
-    json: bool
 
 
 class Scenario(NamedTuple):
@@ -99,14 +85,6 @@ def run_scenario(scenario: Scenario) -> ScenarioResult:
     plan = make_fault_plan(scenario.seed, scenario.faults, scenario.setup.agent_names())
     outcome = play(plan, scenario.setup)
     return ScenarioResult(scenario, outcome, find_violations(outcome, scenario.setup, scenario.faults))
-
-
-def run_campaign(options: Options) -> int:
-    """Simulate a league per seed, as the options say. Returns the exit code: 1 if any league has a violation."""
-    strategies = tuple(options.strategies)
-    setup = LeagueSetup(players=options.players, referees=options.referees, game=options.game, strategies=strategies)
-    seeds = range(options.seed, options.seed + options.seeds)
-    return report((Scenario(seed, setup, options.faults) for seed in seeds), options.seeds, as_json=options.json)
 
 
 def soak(minutes: float, first: int = 1, *, min_seeds: int = 1, as_json: bool = False) -> int:

@@ -18,9 +18,10 @@ from leaguekit.games import game
 from leaguekit.games.base import Game, Side
 from leaguekit.league.schedule import round_robin
 from leaguekit.league.settings import Settings
-from leaguekit.league.standings import Row, Table
-from leaguekit.league.ties import MAX_TIES, PlacedRow, placed_rows, tie_sentences
+from leaguekit.league.standings import PlacedRow, Row, Table
+from leaguekit.league.ties import MAX_TIES, tie_sentences
 from leaguekit.match.draw import league_seed, match_seeds
+from leaguekit.match.move_messages import DOCUMENTED, messages_of
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
 from leaguekit.player.context import Context, PastMatch, Result, Strategy, record_of
 from leaguekit.player.decisions import StrategyResult, validate_result
@@ -116,6 +117,8 @@ class DirectLeague:
             for round_id, pairs in enumerate(round_robin([*self.players], settings.rounds), start=1)
         ]
         self.matches = sum(map(len, self._rounds))
+        # The documented call has no field for the view.
+        self._shows_view = messages_of(self.game) is not DOCUMENTED
         self._has_draws = type(self.game).draw is not Game.draw
         # The built-in strategies do not look at the table. For others it is computed after every round.
         self._shows_table = not fresh and any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
@@ -158,7 +161,7 @@ class DirectLeague:
 
     def placed(self) -> list[PlacedRow]:
         """The rows of this table, each with what decided its rank."""
-        return placed_rows(self._table())
+        return self._table().placed_rows()
 
     def ties(self) -> list[str]:
         """Sentences that say what decided between players with equal points."""
@@ -185,8 +188,7 @@ class DirectLeague:
             game_type=self.game.name,
             move_type=turn.move_type,
             valid_options=turn.copy_options(),
-            # The message that asks for a parity has no field for the view.
-            view={} if self.game.asks_for_parity else turn.copy_view(),
+            view=turn.copy_view() if self._shows_view else {},
             league_id=self._settings.league_id,
             player_id=player.id,
             match_id=match.id,

@@ -115,17 +115,15 @@ def _add_outages(plan: FaultPlan) -> None:
 
 
 def _add_referee_outage(plan: FaultPlan) -> None:
-    """Cut the first referee off from the players, in half of the leagues that have a second referee.
-
-    The fault is never ``refused``: in the middle of a match the referee could not distinguish that from a player that
-    has closed its port.
-    """
+    """Cut the first referee off from the players, in half of the leagues that have a second referee."""
     rng = plan.random_for("referee")
     if "referee 2" not in plan.agents or rng.random() < 0.5:
         return
     begins = rng.uniform(0.0, 0.2 * sum(name.startswith("player") for name in plan.agents))
     ends = begins + rng.choice((10.0, 40.0, 90.0))
     fault: NetworkFault = rng.choice(("lost", "no route"))
+    if rng.random() < 0.25:
+        fault = "refused"
     plan.outages.append(Outage(begins, ends, fault, "referee 1"))
 
 
@@ -171,6 +169,10 @@ class FaultInjector:
                         return Delivery(out + slow, back) if link.random() < 0.5 else Delivery(out, back + slow)
                     return Delivery(out, back, kind, link.uniform(0.0, self.plan.max_delay_seconds))  # type: ignore[arg-type]
         return Delivery(out, back)
+
+    def count(self, kind: str) -> None:
+        """Count a fault, or an action of the operator because of one."""
+        self.injected[kind] += 1
 
     def inject(self, kind: str, rng: Random) -> bool:
         """Decide whether a fault of this kind happens now, and count it."""

@@ -18,8 +18,8 @@ from leaguekit.match.machine import Match
 from leaguekit.match.rulings import Verdict
 from leaguekit.match.signals import Ask, Effect, Finish, Joined, Limits, Moved, Seat
 
-# The maximum number of cached moves, of about 1 KB each. Even/odd has 60 in total, tic-tac-toe half a million. What is
-# not cached is computed every time.
+# The maximum number of cached moves, of about 1 KB each. The default game has 60 in total, tic-tac-toe half a million.
+# What is not cached is computed every time.
 MAX_ENTRIES = 20_000
 
 # Verdicts have placeholders for the players' ids, as the reasons that games give.

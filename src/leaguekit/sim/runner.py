@@ -32,7 +32,9 @@ def play(plan: FaultPlan, setup: LeagueSetup, prepare: Callable[[SimulatedLeague
             prepare(league)
         return await league.play()
 
-    with _capture_logs(_LogCollector(loop)) as log, _without_garbage_collection():
+    with _capture_logs(_LogCollector(loop)) as log:
+        # When an object is finalized must not depend on what ran before.
+        gc.disable()
         try:
             # Without asyncio.Runner, which would cancel the tasks of crashed processes.
             outcome = loop.run_until_complete(main())
@@ -45,6 +47,7 @@ def play(plan: FaultPlan, setup: LeagueSetup, prepare: Callable[[SimulatedLeague
             loop.discard_processes()
             asyncio.set_event_loop(None)
             loop.close()
+            gc.enable()
     outcome.violations += [*log.errors, *unhandled]
     outcome.recent_log = log.format_records
     return outcome
@@ -86,16 +89,6 @@ def _capture_logs(collector: _LogCollector) -> Iterator[_LogCollector]:
     finally:
         package.handlers, level, package.propagate = before
         package.setLevel(level)
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection: when an object is finalized must not depend on what ran before."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _describe_error(context: dict[str, Any]) -> str:

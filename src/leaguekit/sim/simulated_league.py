@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -96,7 +96,8 @@ class SimulatedLeague:
         # The agents whose disk failed to store their state, and the seat codes that agents were given.
         self._lost_state: list[str] = []
         self._seats: dict[str, str] = {}
-        self._operator = Operator(self.network, Process(loop, "operator"), MANAGER_URL, ADMIN_TOKEN, self._count_action)
+        count = self.fault_injector.count
+        self._operator = Operator(self.network, Process(loop, "operator"), MANAGER_URL, ADMIN_TOKEN, count)
         self._league_over = asyncio.Event()
         self._closing = asyncio.Event()
 
@@ -136,16 +137,14 @@ class SimulatedLeague:
 
     def _step_clock(self, agent: str, seconds: float) -> None:
         self._clocks[agent] += seconds
-        self.fault_injector.injected["clock step"] += 1
-
-    def _count_action(self, action: str) -> None:
-        self.fault_injector.injected[action] += 1
+        self.fault_injector.count("clock step")
 
     # Processes
 
     async def _supervise(self, name: str) -> None:
         """Run an agent's program, and start it again until it ends normally."""
-        program = self._program_for(name)
+        programs = {MANAGER: self._run_manager, "referee": self._run_referee, "player": self._run_player}
+        program = programs[name.partition(" ")[0]]
         crashes = iter(self.plan.crashes.get(name, ()))
         refusals = 0
         while True:
@@ -155,7 +154,7 @@ class SimulatedLeague:
             if crash is not None:
                 process.crash_at_step = crash.step
                 process.on_crash = lambda process=process: self.kill(process)  # type: ignore[misc]
-            task = process.start(self._run_program(name, process, program))
+            task = process.start(self._run_program(process, program))
             task.add_done_callback(lambda task, process=process: self._end(process, task))  # type: ignore[misc]
             end = await ended
             if end == "done":
@@ -205,20 +204,19 @@ class SimulatedLeague:
             self._add_violation(f"{process.name} ended and left a lock")
         self._ended[process].set_result(end)
 
-    async def _run_program(
-        self, name: str, process: Process, program: Callable[[Process, World], Awaitable[None]]
-    ) -> str:
+    async def _run_program(self, process: Process, program: Callable[[Process, World], Awaitable[None]]) -> str:
         try:
-            await program(process, self._world(name, process))
+            await program(process, self._world(process))
         except StoreError as error:
-            logging.getLogger(__name__).info("%s ends: %s", name, error)
+            logging.getLogger(__name__).info("%s ends: %s", process.name, error)
             return "failed"
         except RegistrationRefused as error:
-            logging.getLogger(__name__).info("%s is refused: %s", name, error)
+            logging.getLogger(__name__).info("%s is refused: %s", process.name, error)
             return f"refused ({error.reason})"
         return "done"
 
-    def _world(self, name: str, process: Process) -> SimWorld:
+    def _world(self, process: Process) -> SimWorld:
+        name = process.name
         self._runs[name] += 1
         run = self._runs[name]
         fails, slow = self.plan.random_for("disk", name, run), self.plan.random_for("slow disk", name, run)
@@ -240,40 +238,31 @@ class SimulatedLeague:
 
     def _has_token(self, name: str) -> bool:
         """Whether an agent has a token on its disk."""
-        role, _, number = name.partition(" ")
-        own = f"Referee {number}" if role == "referee" else self._player_name(int(number))
-        return Path("SHARED", "agents", LEAGUE, f"{role}-{safe_name(own)}", "state.json") in self.drive.files
+        role = name.partition(" ")[0]
+        own = safe_name(self._display_name(name))
+        return Path("SHARED", "agents", LEAGUE, f"{role}-{own}", "state.json") in self.drive.files
 
-    def _player_name(self, number: int) -> str:
-        return f"{self._strategy_of(number)} {number}"
+    def _display_name(self, name: str) -> str:
+        role, _, number = name.partition(" ")
+        return f"Referee {number}" if role == "referee" else f"{self._strategy_of(int(number))} {number}"
 
     def _strategy_of(self, number: int) -> str:
         return self.setup.strategies[(number - 1) % len(self.setup.strategies)]
 
     def _id_of(self, name: str) -> str:
         """The id of a registered agent."""
-        role, _, number = name.partition(" ")
         if self.manager is None:
             return ""
         league = self.manager.ledger.league
-        if role == "referee":
-            display_name = f"Referee {number}"
-            return next((one.id for one in league.referees.values() if one.meta.display_name == display_name), "")
+        # The first referee of a name counts.
+        ids = {one.meta.display_name: one.id for one in reversed(league.referees.values())}
         # A player that has lost its state and registers again gets another id. The player with the old id is out.
-        players = [one for one in league.players.values() if one.meta.display_name == self._player_name(int(number))]
-        return next((one.id for one in players if one.out is None), "")
+        ids |= {one.meta.display_name: one.id for one in reversed(league.players.values()) if one.out is None}
+        return ids.get(self._display_name(name), "")
 
     def _manager_url(self, name: str) -> str:
         seat = self._seats.get(name)
         return MANAGER_URL if seat is None else codes.with_code(MANAGER_URL, "seat", seat)
-
-    def _program_for(self, name: str) -> Callable[[Process, World], Coroutine[Any, Any, None]]:
-        role, _, number = name.partition(" ")
-        if role == MANAGER:
-            return self._run_manager
-        if role == "referee":
-            return lambda process, world: self._run_referee(int(number), process, world)
-        return lambda process, world: self._run_player(int(number), process, world)
 
     async def _run_manager(self, process: Process, world: World) -> None:
         settings = Settings(
@@ -297,21 +286,18 @@ class SimulatedLeague:
             await self._stop(MANAGER_URL, process)
             await manager.close()
 
-    async def _run_referee(self, number: int, process: Process, world: World) -> None:
-        url = f"http://127.0.0.1:{8000 + number}/mcp"
-        name = f"Referee {number}"
-        agent = RefereeAgent(
-            world, manager_url=self._manager_url(f"referee {number}"), endpoint=url, name=name, max_concurrent=2
-        )
+    async def _run_referee(self, process: Process, world: World) -> None:
+        url = f"http://127.0.0.1:{8000 + _number_of(process.name)}/mcp"
+        manager_url, name = self._manager_url(process.name), self._display_name(process.name)
+        agent = RefereeAgent(world, manager_url=manager_url, endpoint=url, name=name, max_concurrent=2)
         await self._serve(agent, url, process)
 
-    async def _run_player(self, number: int, process: Process, world: World) -> None:
+    async def _run_player(self, process: Process, world: World) -> None:
+        number = _number_of(process.name)
         url = f"http://127.0.0.1:{FIRST_PLAYERS_PORT + number}/mcp"
-        player = Player(self._player_name(number), STRATEGIES[self._strategy_of(number)])
-        wanted = player_id(number)
-        agent = PlayerAgent(
-            player, world, self._manager_url(f"player {number}"), url, seed=self.plan.seed, wanted_id=wanted
-        )
+        player = Player(self._display_name(process.name), STRATEGIES[self._strategy_of(number)])
+        wanted, manager_url = player_id(number), self._manager_url(process.name)
+        agent = PlayerAgent(player, world, manager_url, url, seed=self.plan.seed, wanted_id=wanted)
         await self._serve(agent, url, process)
 
     async def _serve(self, agent: Agent, url: str, process: Process) -> None:
@@ -341,6 +327,10 @@ class SimulatedLeague:
             owner = self._owners.setdefault(found[0], agent)
             if MANAGER not in (sender, receiver) or owner != agent:
                 self._add_violation(f"{sender} showed {receiver} the token of {owner}, {found[1].decode()}")
+
+
+def _number_of(name: str) -> int:
+    return int(name.partition(" ")[2])
 
 
 class _Call(msgspec.Struct):

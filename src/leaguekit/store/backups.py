@@ -11,15 +11,15 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from leaguekit.store import sqlite_schema
-from leaguekit.store.base import StoreError
+from leaguekit.store.base import StoreError, check_version
+from leaguekit.store.disk import sync
 from leaguekit.store.head import head_path, missing_end, read_head, write_head
-from leaguekit.store.integrity import check_version
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.sqlite_reader import connect_readonly
 
@@ -89,21 +89,9 @@ def copy_store(source: Path, target: Path, *, replaces: bool, locks: bool, progr
 @contextmanager
 def _opened(store: Path) -> Iterator[sqlite3.Connection]:
     """A connection that reads a store of this version or an older one."""
-    try:
-        os.close(os.open(store, os.O_RDONLY))
-        if store.is_dir():
-            raise StoreError(f"{store} is a folder: name the file in it.")
-        connection, copies = connect_readonly(Path(os.path.realpath(store)), _check_copyable)
-    except FileNotFoundError:
-        raise StoreError(f"There is no store {store}: name the file that the league's manager writes.") from None
-    except (sqlite3.Error, OSError) as error:
-        raise sqlite_schema.store_error(f"{store} cannot be read as a store", error) from error
-    with closing(connection):
-        try:
-            yield connection
-        finally:
-            if copies is not None:
-                copies.cleanup()
+    connection, copies = connect_readonly(store, _check_copyable)
+    with copies or nullcontext(), closing(connection):
+        yield connection
 
 
 def _check_copyable(store: str, version: int, migrations: Sequence[Sequence[str]]) -> None:
@@ -145,7 +133,7 @@ def _copy(source: sqlite3.Connection, store: Path, path: Path, head: int, progre
         last, events, texts = _run_with_progress(copy, lambda: _counts(copy), progress)
     if (last, events, texts) != expected or last != events:
         raise StoreError(f"{store} has a gap: its last event is {last:,}, and it has {events:,}. Restore a backup.")
-    _sync(path)
+    sync(path)
     return Copied(events, texts, path.stat().st_size)
 
 
@@ -180,14 +168,6 @@ def _move(temporary: Path, target: Path) -> None:
     for path in (head_path(target), *side_files):
         path.unlink(missing_ok=True)
     temporary.replace(target)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _failed(source: Path, target: Path, error: sqlite3.Error | OSError) -> StoreError:

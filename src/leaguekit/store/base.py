@@ -1,10 +1,22 @@
-"""The event log: an append-only list of events, each a JSON text, numbered from 1."""
+"""The event log: an append-only list of events, each a JSON text, numbered from 1.
+
+A store holds one log. Its address is the name of a file, ``postgresql://user@host/database``, or ``memory:``.
+"""
 
 from __future__ import annotations
 
+import re
 from asyncio import Future
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
+from urllib.parse import parse_qsl, urlencode
+
+# A log in memory, which ends with its manager.
+MEMORY = "memory:"
+# ``Path`` turns two slashes into one.
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(//?)", re.IGNORECASE)
+_POSTGRES = {"postgresql", "postgres"}
 
 
 class StoreError(Exception):
@@ -51,3 +63,58 @@ class EventLog(LogReader, Protocol):
 
         A store without such files does nothing.
         """
+
+
+def is_postgres(address: str | Path) -> bool:
+    """Whether an address names a PostgreSQL database. Raises StoreError if it names neither that nor a file."""
+    found = _SCHEME.match(str(address))
+    if found is None:
+        return False
+    if found[1].lower() in _POSTGRES and found[2] == "//":
+        return True
+    raise StoreError(
+        f"{redact_address(address)} is not the address of a store: "
+        "name a file, or a database as in postgresql://user@host/database."
+    )
+
+
+def redact_address(address: str | Path) -> str:
+    """An address without its password."""
+    text = str(address)
+    if _SCHEME.match(text) is None:
+        return text
+    # Up to the last @, because a password that is not percent-encoded may contain any character.
+    text, mark, query = re.sub(r"(:/[^:@]*):.*@", r"\1:***@", text).partition("?")
+    fields = [(name, "***" if "password" in name else value) for name, value in parse_qsl(query)]
+    return f"{text}{mark}{urlencode(fields, safe='*/,:')}"
+
+
+def check_version(store: str, version: int, known: int) -> None:
+    """Raise StoreError if a newer program wrote the store, before anything in it is changed."""
+    if version > known:
+        raise StoreError(
+            f"{store} was written by a newer leaguekit: its version is {version}, and this program knows {known}. "
+            "Upgrade leaguekit, or name another store."
+        )
+
+
+def check_readable(store: str, version: int, migrations: Sequence[Sequence[str]]) -> None:
+    """Raise StoreError if a reader, which cannot migrate a store, cannot read it."""
+    known = len(migrations)
+    check_version(store, version, known)
+    if version == 0:
+        raise StoreError(f"{store} holds no league yet: a manager that is started with this store makes one.")
+    if any(migrations[version:]):
+        raise StoreError(
+            f"{store} was written by an older leaguekit: its version is {version}, and this program reads {known}. "
+            "Start a manager on it once, which brings it up to date."
+        )
+
+
+def check_numbers(store: str, after: int, events: Sequence[Stored]) -> None:
+    """Raise StoreError if events are missing."""
+    if events and events[-1].number != after + len(events):
+        raise StoreError(
+            f"{store} has a gap: {len(events)} events behind number {after}, the last of them numbered "
+            f"{events[-1].number}. Somebody has changed the store: restore a copy."
+        )

@@ -91,7 +91,7 @@ class Disk:
                     os.unlink(beside)  # noqa: PTH108
                 raise
             if private:
-                _sync_folder(path.parent)
+                sync(path.parent)
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
 
@@ -138,9 +138,9 @@ def _make_folder_of(path: Path) -> None:
         raise StoreError(f"{path} cannot be written: its folder cannot be made ({error.strerror}).") from error
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Make the content of a file, or the names in a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

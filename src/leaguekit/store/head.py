@@ -12,8 +12,7 @@ import os
 from pathlib import Path
 from threading import Condition, Thread
 
-from leaguekit.store.addresses import is_postgres
-from leaguekit.store.base import StoreError
+from leaguekit.store.base import StoreError, is_postgres
 from leaguekit.store.disk import DISK
 
 log = logging.getLogger(__name__)

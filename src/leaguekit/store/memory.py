@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from leaguekit.store.base import Stored, StoreError
 
+_CLOSED = "The log in memory is closed."
+
 
 class MemoryDisk:
     """The committed content of a log. It outlives the log, as a disk outlives a process."""
@@ -29,7 +31,7 @@ class MemoryLog:
         loop = asyncio.get_running_loop()
         future: Future[int] = loop.create_future()
         if self._closed:
-            future.set_exception(_closed())
+            future.set_exception(StoreError(_CLOSED))
             return future
         if not self._waiting:
             loop.call_soon(self._commit)
@@ -70,8 +72,4 @@ class MemoryLog:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise _closed()
-
-
-def _closed() -> StoreError:
-    return StoreError("The log in memory is closed.")
+            raise StoreError(_CLOSED)

@@ -7,15 +7,14 @@ measurements.
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from leaguekit.store.addresses import MEMORY, is_postgres, redact_address
-from leaguekit.store.base import EventLog, LogReader, StoreError
+from leaguekit.store.base import MEMORY, EventLog, LogReader, StoreError, is_postgres, redact_address
 from leaguekit.store.memory import MemoryLog
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.store.sqlite_reader import SqliteReader
-
-__all__ = ["open_log", "open_reader", "redact_address"]
 
 
 async def open_log(address: str | Path) -> EventLog:
@@ -24,11 +23,8 @@ async def open_log(address: str | Path) -> EventLog:
         return MemoryLog()
     if not is_postgres(address):
         return await SqliteLog.open(address)
-    try:
-        from leaguekit.store.postgres import PostgresLog  # noqa: PLC0415  asyncpg is optional
-    except ModuleNotFoundError as error:
-        raise _missing(address, error) from None
-    return await PostgresLog.open(str(address))
+    log: EventLog = await _import_postgres(address).PostgresLog.open(str(address))
+    return log
 
 
 async def open_reader(address: str | Path) -> LogReader:
@@ -39,15 +35,15 @@ async def open_reader(address: str | Path) -> LogReader:
         )
     if not is_postgres(address):
         return await SqliteReader.open(address)
+    reader: LogReader = await _import_postgres(address).PostgresReader.open(str(address))
+    return reader
+
+
+def _import_postgres(address: str | Path) -> Any:
     try:
-        from leaguekit.store.postgres_reader import PostgresReader  # noqa: PLC0415  asyncpg is optional
+        return import_module("leaguekit.store.postgres")
     except ModuleNotFoundError as error:
-        raise _missing(address, error) from None
-    return await PostgresReader.open(str(address))
-
-
-def _missing(address: str | Path, error: ModuleNotFoundError) -> StoreError:
-    return StoreError(
-        f"{redact_address(address)} cannot be opened: {error.name} is not installed. "
-        "Install it with: pip install 'leaguekit[postgres]'"
-    )
+        raise StoreError(
+            f"{redact_address(address)} cannot be opened: {error.name} is not installed. "
+            "Install it with: pip install 'leaguekit[postgres]'"
+        ) from None

@@ -17,8 +17,7 @@ from uuid import uuid4
 import asyncpg
 
 from leaguekit.store import postgres_schema
-from leaguekit.store.addresses import redact_address
-from leaguekit.store.base import StoreError
+from leaguekit.store.base import StoreError, redact_address
 from leaguekit.store.group_commit import PendingWrite, events_of, reject_group, resolve_group, texts_of
 from leaguekit.store.postgres_reader import PostgresReader
 

@@ -9,9 +9,7 @@ from typing import Any
 import asyncpg
 
 from leaguekit.store import postgres_schema
-from leaguekit.store.addresses import redact_address
-from leaguekit.store.base import Stored, StoreError
-from leaguekit.store.integrity import check_numbers, check_readable
+from leaguekit.store.base import Stored, StoreError, check_numbers, check_readable, redact_address
 
 # Events are read as bytes, without a conversion to ``str``. In PostgreSQL a limit of NULL means no limit.
 _READ = "SELECT number, convert_to(event, 'UTF8') FROM leaguekit_events WHERE number > $1 ORDER BY number LIMIT $2"

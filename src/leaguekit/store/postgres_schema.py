@@ -7,9 +7,7 @@ from contextlib import contextmanager, suppress
 
 import asyncpg
 
-from leaguekit.store.addresses import redact_address
-from leaguekit.store.base import StoreError
-from leaguekit.store.integrity import check_version
+from leaguekit.store.base import StoreError, check_version, redact_address
 
 CONNECT_SECONDS = 10.0
 DISCONNECT_SECONDS = 2.0

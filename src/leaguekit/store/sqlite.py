@@ -19,10 +19,9 @@ from threading import Thread
 from typing import Final, Literal
 
 from leaguekit.store import sqlite_schema
-from leaguekit.store.base import StoreError
+from leaguekit.store.base import StoreError, check_version
 from leaguekit.store.group_commit import PendingWrite, events_of, reject_group, resolve_group, texts_of
 from leaguekit.store.head import HeadWriter, check_head
-from leaguekit.store.integrity import check_version
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.sqlite_reader import SqliteReader
 
@@ -137,7 +136,7 @@ class SqliteLog(SqliteReader):
             self._writer.close()
         self._head.close()
         self._lock.release()
-        self._call_in_loop(self._set_ended)
+        self._call_in_loop(self._ended.set_result, None)
 
     def _write_group(self, waiting: list[PendingWrite]) -> None:
         before = self._last
@@ -167,9 +166,6 @@ class SqliteLog(SqliteReader):
         # The loop may be closed; then nothing waits for the result.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback, *args)
-
-    def _set_ended(self) -> None:
-        self._ended.set_result(None)
 
 
 def _check_in_place(path: Path, opened: os.stat_result) -> None:
@@ -217,14 +213,15 @@ def _open_writer(path: Path) -> tuple[sqlite3.Connection, int]:
         )
     connection = sqlite_schema.connect(path)
     try:
-        check_version(str(path), sqlite_schema.version_of(connection, path), len(sqlite_schema.MIGRATIONS))
+        version = sqlite_schema.version_of(connection, path)
+        check_version(str(path), version, len(sqlite_schema.MIGRATIONS))
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("BEGIN IMMEDIATE")
         # Checked before anything is changed, because a missing journal may be put back later.
-        check_head(path, sqlite_schema.last_number(connection, path))
-        sqlite_schema.migrate(connection, path)
-        last = sqlite_schema.last_number(connection, path)
+        last = sqlite_schema.last_number(connection, version)
+        check_head(path, last)
+        sqlite_schema.migrate(connection, version)
         connection.execute("COMMIT")
     except BaseException:
         connection.close()

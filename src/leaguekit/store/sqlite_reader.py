@@ -16,9 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from leaguekit.store import sqlite_schema
-from leaguekit.store.base import Stored, StoreError
+from leaguekit.store.base import Stored, StoreError, check_numbers, check_readable
 from leaguekit.store.head import check_not_missing
-from leaguekit.store.integrity import check_numbers, check_readable
 
 _READ = "SELECT number, event FROM events WHERE number > ? ORDER BY number LIMIT ?"
 
@@ -48,7 +47,8 @@ class SqliteReader:
     @classmethod
     async def open(cls, path: str | Path) -> SqliteReader:
         """Open an existing store. Raises StoreError if it is missing, of another version, or not a store."""
-        return await asyncio.to_thread(_open_reader, Path(path), asyncio.get_running_loop())
+        real = Path(await asyncio.to_thread(os.path.realpath, path))
+        return SqliteReader(real, asyncio.get_running_loop(), *await asyncio.to_thread(connect_readonly, real))
 
     async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
         return await self._in_thread(lambda: self._read(max(after, 0), most))
@@ -100,24 +100,26 @@ class SqliteReader:
             self._copies.cleanup()
 
 
-def _open_reader(path: Path, loop: AbstractEventLoop) -> SqliteReader:
-    path = Path(os.path.realpath(path))
+def connect_readonly(
+    path: Path, check: Check = check_readable
+) -> tuple[sqlite3.Connection, TemporaryDirectory[str] | None]:
+    """A read-only connection, and the temporary folder that it needs, if any. ``check`` checks the version.
+
+    Raises StoreError.
+    """
     try:
         # In all these cases SQLite says only that it is unable to open the file.
         os.close(os.open(path, os.O_RDONLY))
         if path.is_dir():
             raise StoreError(f"{path} is a folder: name the file in it.")
-        return SqliteReader(path, loop, *connect_readonly(path))
+        return _connect_readonly(Path(os.path.realpath(path)), check)
     except FileNotFoundError:
         raise StoreError(f"There is no store {path}: name the file that the league's manager writes.") from None
     except (sqlite3.Error, OSError) as error:
         raise sqlite_schema.store_error(f"{path} cannot be read as a store", error) from error
 
 
-def connect_readonly(
-    path: Path, check: Check = check_readable
-) -> tuple[sqlite3.Connection, TemporaryDirectory[str] | None]:
-    """A read-only connection, and the temporary folder that it needs, if any. ``check`` checks the version."""
+def _connect_readonly(path: Path, check: Check) -> tuple[sqlite3.Connection, TemporaryDirectory[str] | None]:
     try:
         return _checked(sqlite_schema.connect(path, "ro"), path, check), None
     except sqlite3.OperationalError as error:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leaguekit.store.base import StoreError
-from leaguekit.store.integrity import check_version
 
 # The statements of each migration; the first one leads from an empty file to version 1. Append only.
 # Events are stored as JSON texts, so that people can query them with SQLite's JSON functions.
@@ -56,18 +55,16 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
     return version
 
 
-def last_number(connection: sqlite3.Connection, path: Path) -> int:
+def last_number(connection: sqlite3.Connection, version: int) -> int:
     """The number of the last event, 0 if there is none."""
-    if version_of(connection, path) == 0:
+    if version == 0:
         return 0
     (last,) = connection.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()
     return int(last)
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Apply the missing migrations, within a transaction of the caller."""
-    version = version_of(connection, path)
-    check_version(str(path), version, len(MIGRATIONS))
+def migrate(connection: sqlite3.Connection, version: int) -> None:
+    """Apply the migrations after a version, within a transaction of the caller."""
     for number, statements in enumerate(MIGRATIONS[version:], version + 1):
         for statement in statements:
             connection.execute(statement)

@@ -15,6 +15,7 @@ from leaguekit.league.records import Match, Outcome
 from leaguekit.league.transcripts import check_transcript
 from leaguekit.manager.ledger import Ledger
 from leaguekit.match.draw import opens
+from leaguekit.match.move_messages import MOVE_MESSAGES
 from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDetails, TranscriptEntry
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.referee.transcripts import describe_message
@@ -33,9 +34,8 @@ PUBLIC_FIELDS = (
     "accept",
     "deadline",
     "context",
-    "parity_choice",
     "move_request",
-    "move_data",
+    *(messages.field for messages in MOVE_MESSAGES),
     "move_info",
     "error_code",
     "error_name",

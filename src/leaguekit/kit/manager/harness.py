@@ -350,9 +350,8 @@ def check_ties(request: IncomingRequest, path: str, harness: ManagerHarness) -> 
     Players that are equal in all tie-breaks may have any order: the manager draws lots, which the kit does not know.
     """
     rows = rows_of(request.message, path)
-    placings = harness.table.placings()
-    expected = ", ".join(f"{placing.shown_rank} {one}" for one, placing in placings.items())
-    shared = {one: placing.shared_rank for one, placing in placings.items()}
+    shared = {row.player_id: row.shown_rank for row in harness.table.placed_rows()}
+    expected = ", ".join(f"{rank} {one}" for one, rank in shared.items())
     found = [shared.get(str(row.get("player_id"))) for row in rows]
     return request.fail_if(
         [row.get("rank") for row in rows] != [*range(1, len(rows) + 1)] or found != [*shared.values()], expected

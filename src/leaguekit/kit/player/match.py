@@ -55,7 +55,7 @@ class RefereedMatch:
     def call(self) -> m.Request:
         """Return the call for the player's next choice."""
         question = self._game.question(self._position, self.side)
-        return self._messages.call(self.side, question, LIMITS.choice_seconds, for_parity=self._game.asks_for_parity)
+        return self._messages.call(self.side, question, LIMITS.choice_seconds)
 
     def fault(self, move: Any) -> str | None:
         """Return what is wrong with a choice, or None."""

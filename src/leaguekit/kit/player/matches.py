@@ -9,12 +9,13 @@ import msgspec
 
 from leaguekit.kit.answer_checks import came_in_time, is_result
 from leaguekit.kit.checks import Area, Check, Evidence, NotRun
-from leaguekit.kit.documented_game import ChoiceAnswer, ChoiceCall, answer_kind, choice_field, chosen
+from leaguekit.kit.documented_game import ChoiceAnswer, ChoiceCall, chosen
 from leaguekit.kit.exchanges import Exchange, Json, with_changes
 from leaguekit.kit.field_checks import Field, add_answer_checks, field_is, has, is_valid
 from leaguekit.kit.player.harness import PLAYER_ID, PlayerHarness
 from leaguekit.kit.player.match import RefereedMatch
 from leaguekit.kit.player.registration import ping
+from leaguekit.match.move_messages import messages_of
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import BY_REQUEST
@@ -121,7 +122,7 @@ async def _play_first_match(harness: PlayerHarness) -> Exchange:
 
 
 def _choice_kind(harness: PlayerHarness) -> type[m.Message]:
-    return answer_kind(harness.game)
+    return messages_of(harness.game).response
 
 
 def _common_fields(what: str, sender: str) -> list[Field]:
@@ -241,7 +242,7 @@ _choice_fields = add_answer_checks(
 @CHOICE.required("000-L0832", "000-L1473", "000-L1474", "000-L1518", needs=_is_choice)
 async def legal(harness: PlayerHarness) -> Evidence:
     """The choice is legal: exactly even or odd in parity_choice (in other games, one of valid_options in move_data)."""
-    name = choice_field(harness.game)
+    name = messages_of(harness.game).field
     for fault, exchange in harness.moves:
         if fault is not None or name not in (exchange.result or {}):
             raise exchange.failed(f"{name}: a legal choice", fault or f"no {name}")

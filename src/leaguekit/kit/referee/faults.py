@@ -13,6 +13,7 @@ from leaguekit.kit.field_checks import (
     ReceivedMessage,
     add_request_checks,
     envelope,
+    has,
     have_value,
     named,
     recommended,
@@ -22,6 +23,7 @@ from leaguekit.kit.referee.harness import FORGED_AUTH, REAL_LIMITS, AssignedMatc
 from leaguekit.kit.referee.kit_players import answers_with, chooses, in_turn, joins, plan
 from leaguekit.kit.referee.results import CAN_PLAY
 from leaguekit.match.machine import MAX_REPEATS
+from leaguekit.match.move_messages import number_fields
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import CATALOGUE
 
@@ -210,8 +212,8 @@ async def loss_winner(harness: RefereeHarness) -> Evidence:
 async def loss_number(harness: RefereeHarness) -> Evidence:
     """No number is shown after a technical loss: number and parity are null."""
     for over in harness.matches["declined"].game_overs().values():
-        numbers = [value(over.message, f"game_result.{name}") for name in ("drawn_number", "number_parity")]
-        found = over.fail_if(numbers != [None, None], "drawn_number and number_parity: null")
+        is_right = has(value(over.message, "game_result"), number_fields(None))
+        found = over.fail_if(not is_right, f"{' and '.join(number_fields(None))}: null")
     return found
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from leaguekit.games.base import SIDES, Side
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.documented_game import GAME, ONE, OTHER, ChoiceCall, can_be_drawn, right_choice, winning_side
+from leaguekit.kit.documented_game import GAME, ONE, OTHER, ChoiceCall, can_be_drawn, winning_side
 from leaguekit.kit.field_checks import (
     Field,
     ReceivedMessage,
@@ -21,6 +21,7 @@ from leaguekit.kit.referee.harness import AFTER_SECONDS, RefereeHarness
 from leaguekit.kit.referee.kit_players import plan
 from leaguekit.kit.referee.matches import FIRST, begins, both_called, both_invited, keep_first_messages, match_values
 from leaguekit.match.draw import opens
+from leaguekit.match.move_messages import number_fields
 from leaguekit.protocol import messages as m
 
 OVER: Area[RefereeHarness] = Area("over", "The end of a match")
@@ -89,7 +90,8 @@ async def drawn_number(harness: RefereeHarness) -> Evidence:
 @OVER.required("000-L0714", name="number_parity", needs=[over_sent, drawn_number])
 async def right_parity(harness: RefereeHarness) -> Evidence:
     """number_parity is that of the number."""
-    return _both_have_value(harness, "game_result.number_parity", right_choice(number_in_game_over(harness)))
+    wanted = number_fields(number_in_game_over(harness))["number_parity"]
+    return _both_have_value(harness, "game_result.number_parity", wanted)
 
 
 @OVER.required("000-L0706", "001-L1189", name="winner", needs=[over_sent, drawn_number])

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from leaguekit.match.move_messages import CALL_TYPES
 from leaguekit.protocol.decoding import check_depth
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.methods import BY_NAME
+from leaguekit.protocol.methods import BY_NAME, OTHER_NAME_FORM
 
 Json = dict[str, Any]
 # The maximum number of parts of a tool's result that are read. Agents put the message into one of the first.
@@ -23,12 +24,6 @@ ENVELOPE_FIELDS = (
     "protocol", "message_type", "sender", "timestamp", "conversation_id", "auth_token", "league_id", "round_id",
     "match_id", "game_type",
 )  # fmt: skip
-_TOOL_NAMES = {
-    "GAME_INVITATION": "receive_game_invitation",
-    "CHOOSE_PARITY_CALL": "choose_parity",
-    "GAME_MOVE_CALL": "choose_move",
-    "GAME_OVER": "receive_game_over",
-}
 
 
 class Form(NamedTuple):
@@ -81,14 +76,14 @@ def _method_name(message: Json) -> str:
 
 
 def _other_method(message: Json) -> str:
-    """The other name of a method, if it has one: ``choose_parity`` for ``parity_choose``."""
+    """The other name of a method, if it has one."""
     method = BY_NAME[message["message_type"]]
     return (*method.other_names, method.name)[0]
 
 
 def _tool_name(message: Json) -> str:
     name: str = message["message_type"]
-    return _TOOL_NAMES.get(name, f"receive_{name.lower()}")
+    return _other_method(message) if name in CALL_TYPES else f"receive_{name.lower()}"
 
 
 def _split_envelope(message: Json) -> Json:
@@ -112,7 +107,7 @@ FORMS: dict[str, Form] = {
     for form in (
         Form("RPC", lambda message: (_method_name(message), message), _params_as_message, lambda message: message),
         Form(
-            "RPC_CHOOSE_PARITY",
+            OTHER_NAME_FORM,
             lambda message: (_other_method(message), message),
             lambda *_: None,
             lambda given: given,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
+from leaguekit.match.move_messages import CALL_TYPES, DOCUMENTED
 from leaguekit.protocol.decoding import check_text, encode, shorten_json
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER
@@ -26,11 +27,7 @@ from leaguekit.transport.dialects.repairs import broken_rule
 # The sender name of the manager that all agents accept.
 MANAGER_BY_NAME = f"{MANAGER}:LM01"
 # Messages that some agent expects in an additional nested object, with the name of that object.
-_NESTED = {
-    "GAME_INVITATION": "game_invitation",
-    "CHOOSE_PARITY_CALL": "parity_context",
-    "GAME_MOVE_CALL": "parity_context",
-}
+_NESTED = {"GAME_INVITATION": "game_invitation", **dict.fromkeys(CALL_TYPES, "parity_context")}
 # One agent keeps its registration only if the status is REGISTERED. It states this as its protocol_version.
 _WANTS_REGISTERED = "league.v2"
 _encode = msgspec.json.Encoder().encode
@@ -41,7 +38,7 @@ _METHOD_RULES = {
     "REFEREE_REGISTER_REQUEST": "001-L0097",
     "LEAGUE_REGISTER_REQUEST": "001-L0241",
     "GAME_INVITATION": "001-L0904",
-    "CHOOSE_PARITY_CALL": "001-L1045",
+    message_type(DOCUMENTED.call): "001-L1045",
     "GAME_OVER": "001-L1203",
     "LEAGUE_QUERY": "001-L1677",
 }

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from leaguekit.match.move_messages import DOCUMENTED, GENERAL, MoveResponse
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import check_text, shorten_json
@@ -21,7 +22,7 @@ from leaguekit.transport.dialects.repairs import Repaired, broken_rule, repair
 # After this number of faults no further location is checked. To describe a fault takes long.
 MAX_FAULTS = 3
 
-PlayerAnswer: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResponse
+PlayerAnswer: TypeAlias = m.GameJoinAck | MoveResponse
 
 
 class Deferred(NamedTuple):
@@ -50,8 +51,8 @@ _NOT_UNDERSTOOD = ("error", "unknown_message_type", "unknown", "failed")
 _ACKNOWLEDGED = ("ACK", "ACKNOWLEDGED", "OK", "SUCCESS")
 # The field with the choice, and the fields that some agents use instead.
 _CHOICE_FIELDS: dict[type[m.Message], tuple[str, ...]] = {
-    m.ChooseParityResponse: ("parity_choice", "choice"),
-    m.GameMoveResponse: ("move_data", "move", "choice"),
+    DOCUMENTED.response: (DOCUMENTED.field, "choice"),
+    GENERAL.response: (GENERAL.field, "move", "choice"),
 }
 
 

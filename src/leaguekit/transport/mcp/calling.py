@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
+from leaguekit.match.move_messages import BY_RESPONSE
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
@@ -43,8 +44,7 @@ _encode = msgspec.json.Encoder().encode
 # The field that has the player's own answer. If the result of a tool is not an object, it is the value of this field.
 _ANSWER_FIELDS: dict[type[Message], str] = {
     m.GameJoinAck: "accept",
-    m.ChooseParityResponse: "parity_choice",
-    m.GameMoveResponse: "move_data",
+    **{response: messages.field for response, messages in BY_RESPONSE.items()},
 }
 
 
@@ -136,7 +136,7 @@ class McpCaller:
         tool = next((name for name in names if name in tools), None)
         if tool is not None:
             return await self._client.call(url, tool, call.params, seconds, max_bytes)
-        if call.method.answer in (m.ChooseParityResponse, m.GameMoveResponse):
+        if call.method.answer in BY_RESPONSE:
             detail = f"There is no tool {names[0]} here; there are {', '.join(tools) or 'none'}."
             raise RpcRefusal(RpcError(_METHOD_NOT_FOUND, detail[:500], None))
         return ToolResult({}, is_error=False)

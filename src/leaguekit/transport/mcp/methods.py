@@ -7,7 +7,7 @@ from functools import cache
 import msgspec
 
 from leaguekit.protocol.ids import AgentRole
-from leaguekit.protocol.messages import Message, message_type
+from leaguekit.protocol.messages import MatchMessageAck, Message, message_type
 from leaguekit.protocol.methods import METHODS, Method
 from leaguekit.protocol.rpc import RpcRefusal, RpcRequest, read_answer, request
 from leaguekit.protocol.schemas import message_schemas
@@ -17,15 +17,8 @@ from leaguekit.transport.mcp.typed import shorten_schema
 
 _encode = msgspec.json.Encoder().encode
 _READ_ONLY = ("league_query",)
-# To send one of these messages again has no further effect.
-_IDEMPOTENT = (
-    "notify_",
-    "update_",
-    "start_match",
-    "game_join_ack",
-    "choose_parity_response",
-    "game_move_response",
-)
+# To send one of these messages again, or a player's message of a match, has no further effect.
+_IDEMPOTENT = ("notify_", "update_", "start_match")
 _CALL_ID = 1
 
 
@@ -43,7 +36,7 @@ def _tool(method: Method, handler: Handler) -> Tool:
         except TooManyRequests as refused:
             raise ToolRefused(str(refused)) from None
         except RpcRefusal as refusal:
-            raise ToolRefused(_encode(refusal.error._asdict()).decode()) from None
+            raise ToolRefused(_encode(refusal.error).decode()) from None
         return answer
 
     request_type, answer_type = message_type(method.request), message_type(method.answer)
@@ -55,7 +48,7 @@ def _tool(method: Method, handler: Handler) -> Tool:
         output=_schema(method.answer),
         call=call,
         is_read_only=method.name in _READ_ONLY,
-        is_idempotent=method.name in _READ_ONLY or method.name.startswith(_IDEMPOTENT),
+        is_idempotent=method.name.startswith((*_READ_ONLY, *_IDEMPOTENT)) or method.answer is MatchMessageAck,
     )
 
 

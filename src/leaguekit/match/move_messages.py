@@ -1,0 +1,69 @@
+"""The messages by which a referee asks for a move and a player answers.
+
+The documents have two messages, which are only for their own game, even/odd. Every other game uses two general ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+from leaguekit.games.base import Game, Question
+from leaguekit.games.even_odd import PARITIES, EvenOdd, number_parity
+from leaguekit.protocol import messages as m
+
+MoveCall: TypeAlias = m.ChooseParityCall | m.GameMoveCall
+MoveResponse: TypeAlias = m.ChooseParityResponse | m.GameMoveResponse
+
+
+class MoveMessages(NamedTuple):
+    """A call for a move, and its response."""
+
+    call: type[MoveCall]
+    response: type[MoveResponse]
+    # The field of the response that contains the move, and the error of a move that is not legal.
+    field: str
+    error_code: str
+
+
+DOCUMENTED = MoveMessages(m.ChooseParityCall, m.ChooseParityResponse, "parity_choice", "E004")
+GENERAL = MoveMessages(m.GameMoveCall, m.GameMoveResponse, "move_data", "E057")
+MOVE_MESSAGES = (DOCUMENTED, GENERAL)
+BY_CALL: dict[type[m.Message], MoveMessages] = {messages.call: messages for messages in MOVE_MESSAGES}
+BY_RESPONSE: dict[type[m.Message], MoveMessages] = {messages.response: messages for messages in MOVE_MESSAGES}
+CALL_TYPES = tuple(map(m.message_type, BY_CALL))
+
+# The documented call does not contain its question.
+DOCUMENTED_QUESTION = m.MoveRequest(move_type="choose_parity", valid_options=[*PARITIES], context={})
+
+
+def messages_of(game: Game[Any]) -> MoveMessages:
+    """The messages of a game."""
+    return DOCUMENTED if isinstance(game, EvenOdd) else GENERAL
+
+
+def make_call(game: Game[Any], question: Question, fields: dict[str, Any]) -> MoveCall:
+    """A call with these fields that asks a player the question."""
+    if isinstance(game, EvenOdd):
+        return m.ChooseParityCall(**fields)
+    return m.GameMoveCall(**fields, move_request=m.MoveRequest(**question._asdict()))
+
+
+def question_of(call: MoveCall) -> m.MoveRequest:
+    """The question that a call asks."""
+    return call.move_request if isinstance(call, m.GameMoveCall) else DOCUMENTED_QUESTION
+
+
+def make_response(call: MoveCall, move: Any, fields: dict[str, Any]) -> MoveResponse:
+    """The response to a call with this move and these other fields."""
+    messages = BY_CALL[type(call)]
+    return messages.response(**fields, **{messages.field: move})
+
+
+def move_of(response: MoveResponse) -> Any:
+    """The move that a response contains."""
+    return getattr(response, BY_RESPONSE[type(response)].field)
+
+
+def number_fields(number: int | None) -> dict[str, Any]:
+    """The fields of GAME_OVER that reveal the drawn number. The documents want its parity in every game."""
+    return {"drawn_number": number, "number_parity": None if number is None else number_parity(number)}
