@@ -62,7 +62,6 @@ NAMES_THE_GAME = {
     "web/static/words.js": "the name of the game for people, in the table of all names",
     "cli/run.py": "the help names the default game",
     "starters/": "programs of beginners, which play the default game by the documents",
-    "kit/": "kit: being changed by another branch",
 }
 _GAME_WORDS = re.compile(
     r"even.?odd|parity|always_(even|odd)|[\"'`](even|odd)[\"'`]|even or odd|\.(even|odd)\b", re.IGNORECASE
