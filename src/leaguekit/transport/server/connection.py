@@ -73,19 +73,34 @@ _MAX_IDENTIFIED_BYTES = 65_536
 
 
 class _Flow(FlowControl):
-    """Lets a peer send on only when what it has sent was read, also if an application wants more of a body."""
+    """Pauses reading while received data is not parsed, also if an application wants more of a body.
 
-    def __init__(self, transport: asyncio.Transport, has_unread: Callable[[], bool]) -> None:
-        super().__init__(transport)
-        self._has_unread = has_unread
+    It does not refer to the connection. Otherwise only a garbage collection would free a connection that has ended, and
+    collections are rare.
+    """
+
+    # Received data that is not parsed yet.
+    unread = b""
+
+    def keep(self, data: bytes) -> None:
+        """Keep data for later, and read no more until it is taken."""
+        self.unread += data
+        self.pause_reading()
+
+    def take(self) -> bytes:
+        """Remove and return the data that was kept."""
+        data, self.unread = self.unread, b""
+        return data
 
     def resume_reading(self) -> None:
-        if not self._has_unread():
+        if not self.unread:
             super().resume_reading()
 
 
 class HttpConnection(HttpToolsProtocol):
     """A connection of a server, from its acceptance to its end."""
+
+    flow: _Flow
 
     def __init__(
         self, endpoint: Endpoint, config: Config, server_state: ServerState, app_state: dict[str, Any]
@@ -108,8 +123,7 @@ class HttpConnection(HttpToolsProtocol):
         self._pending: deque[PendingRequest] = deque()
         # Whether the first pending request is being answered.
         self._answering = False
-        # Received data that is not parsed yet, and whether a call of _continue is scheduled.
-        self._unread = b""
+        # Whether a call of _continue is scheduled.
         self._is_continue_scheduled = False
         # Whether the peer has ended its input while some data is not parsed yet.
         self._is_eof_unprocessed = False
@@ -140,7 +154,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.flow = _Flow(transport, lambda: bool(self._unread))
+        self.flow = _Flow(transport)
         host = self.client[0] if self.client else ""
         name, port = self.server or ("", 0)
         self._peer = Peer(peer_address(host), "", (name, port or 0))
@@ -185,11 +199,13 @@ class HttpConnection(HttpToolsProtocol):
                 _disconnect(pending.cycle)
         self._pending.clear()
         super().connection_lost(exc)
+        # The cycle refers to this connection.
+        self.cycle = None  # type: ignore[assignment]
         self._endpoint.connection_closed.set()
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The peer has ended its input. Received data is parsed first."""
-        self._is_eof_unprocessed = bool(self._unread)
+        self._is_eof_unprocessed = bool(self.flow.unread)
         return self._is_eof_unprocessed or self._end_of_input()
 
     def _end_of_input(self) -> bool:
@@ -288,7 +304,7 @@ class HttpConnection(HttpToolsProtocol):
             self._start_timer()
         elif self.flow.write_paused:
             self.transport.abort()
-        elif not self._in_message and not self._unread:
+        elif not self._in_message and not self.flow.unread:
             self._close()
         elif self.flow.read_paused:
             # The server itself does not read at the moment.
@@ -301,7 +317,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         at_rest = not (
-            self._pending or self._unread or self._in_message or self._ignores_input or self.flow.write_paused
+            self._pending or self.flow.unread or self._in_message or self._ignores_input or self.flow.write_paused
         )
         head = self._head
         if at_rest and head is not None:
@@ -321,16 +337,14 @@ class HttpConnection(HttpToolsProtocol):
                 else:
                     self._answer_when_done(result, head.peer)
                 return
-        if self._unread:
-            self._unread += data
-            self.flow.pause_reading()
+        if self.flow.unread:
+            self.flow.keep(data)
             return
         is_busy = self._endpoint.shared_turns.is_busy and (not at_rest or len(data) > _PIECE_BYTES)
         if not self._ignores_input and (
             is_busy or data.count(_VERSION) > 1 or _has_many_lines(data, _MAX_BYTES_PER_TURN)
         ):
-            self._unread = data
-            self.flow.pause_reading()
+            self.flow.keep(data)
             self._continue_soon()
             return
         self._read(data)
@@ -357,13 +371,12 @@ class HttpConnection(HttpToolsProtocol):
             if perf_counter() >= until:
                 break
         if start < len(data) and not self._ignores_input:
-            self._unread = data[start:]
-            self.flow.pause_reading()
+            self.flow.keep(data[start:])
             self._continue_reading()
 
     def _continue_reading(self) -> None:
         """Schedule the parsing of received data, unless enough requests are pending."""
-        if self._unread and len(self._pending) <= _MAX_PENDING:
+        if self.flow.unread and len(self._pending) <= _MAX_PENDING:
             self._continue_soon()
 
     def _continue_soon(self) -> None:
@@ -376,11 +389,10 @@ class HttpConnection(HttpToolsProtocol):
         self._is_continue_scheduled = False
         if self.transport.is_closing():
             return
-        if self._unread and len(self._pending) <= _MAX_PENDING:
-            data, self._unread = self._unread, b""
-            self._read(data)
+        if self.flow.unread and len(self._pending) <= _MAX_PENDING:
+            self._read(self.flow.take())
         self._answer_next()
-        if self._unread:
+        if self.flow.unread:
             return
         if self._is_eof_unprocessed:
             self._is_eof_unprocessed = False
@@ -671,7 +683,7 @@ class HttpConnection(HttpToolsProtocol):
             self._wait_for_more()
 
     def _wait_for_more(self) -> None:
-        if self._unread:
+        if self.flow.unread:
             self._continue_reading()
             return
         # The time limit of an arriving request starts with its first byte, unless this server has paused reading.
@@ -862,7 +874,7 @@ class HttpConnection(HttpToolsProtocol):
         self._pending.clear()
         self._ignores_input = self._is_closing_early = True
         self._in_message = False
-        self._unread = b""
+        self.flow.take()
         self.transport.write_eof()
         self.flow.resume_reading()
         self._abort_after(self._limits.linger_seconds)
