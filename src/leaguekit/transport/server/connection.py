@@ -140,8 +140,8 @@ class HttpConnection(HttpToolsProtocol):
         self._is_identified = False
         # Whether the last response has been sent and further input is discarded.
         self._is_closing_early = False
-        # The bytes of bodies that are counted for this connection.
-        self._body_bytes = 0
+        # The bytes of bodies and of data that is not parsed yet, as they were counted last.
+        self._held_bytes = 0
         # Bytes fed to the parser since it last reported the start of a request or a part of a body. They are headers.
         self._bytes_without_progress = 0
         # Bytes of a body that arrived after the response.
@@ -170,8 +170,11 @@ class HttpConnection(HttpToolsProtocol):
 
     def close_for_other(self, *, at_once: bool = False) -> None:
         """Close this connection because there are too many. With ``at_once``, do not send a response first."""
-        self._address = None
+        if self._address is not None:
+            self._endpoint.slots.free(self, self._address)
+            self._address = None
         self._ignores_input = True
+        self.flow.take()
         if self._post is not None:
             self._post = None
             self._pending.pop()
@@ -338,13 +341,13 @@ class HttpConnection(HttpToolsProtocol):
                     self._answer_when_done(result, head.peer)
                 return
         if self.flow.unread:
-            self.flow.keep(data)
+            self._keep(data)
             return
         is_busy = self._endpoint.shared_turns.is_busy and (not at_rest or len(data) > _PIECE_BYTES)
         if not self._ignores_input and (
             is_busy or data.count(_VERSION) > 1 or _has_many_lines(data, _MAX_BYTES_PER_TURN)
         ):
-            self.flow.keep(data)
+            self._keep(data)
             self._continue_soon()
             return
         self._read(data)
@@ -371,7 +374,7 @@ class HttpConnection(HttpToolsProtocol):
             if perf_counter() >= until:
                 break
         if start < len(data) and not self._ignores_input:
-            self.flow.keep(data[start:])
+            self._keep(data[start:])
             self._continue_reading()
 
     def _continue_reading(self) -> None:
@@ -440,13 +443,20 @@ class HttpConnection(HttpToolsProtocol):
             elif self._post is not None and not self._post.are_headers_checked:
                 self._check_headers(self._post)
 
-        if self._post is not None or self._body_bytes:
-            self._count_body_bytes()
+        if self._post is not None or self._held_bytes:
+            self._count_held_bytes()
 
-    def _count_body_bytes(self) -> None:
-        self._body_bytes = sum(len(pending.body) for pending in self._pending if isinstance(pending, PostRequest))
-        if self._address is not None:
-            self._endpoint.slots.set_body_bytes(self, self._address, self._body_bytes)
+    def _keep(self, data: bytes) -> None:
+        """Keep data for later. Close the connection if the server holds too many bytes."""
+        self.flow.keep(data)
+        if not self._count_held_bytes():
+            self.close_for_other()
+
+    def _count_held_bytes(self) -> bool:
+        """Count the bytes that are held for this connection. Return whether the server may hold them."""
+        bodies = sum(len(pending.body) for pending in self._pending if isinstance(pending, PostRequest))
+        self._held_bytes = bodies + len(self.flow.unread)
+        return self._address is None or self._endpoint.slots.set_held_bytes(self, self._address, self._held_bytes)
 
     def _check_headers(self, post: PostRequest) -> None:
         """Check the headers about a body that is still arriving: its length, and ``Expect``."""
@@ -838,8 +848,8 @@ class HttpConnection(HttpToolsProtocol):
         else:
             self.transport.write(answer.replace(b"\r\n", responses.CONNECTION_CLOSE, 1))
             self._close()
-        if self._body_bytes:
-            self._count_body_bytes()
+        if self._held_bytes:
+            self._count_held_bytes()
 
     def _send_continue(self, post: PostRequest) -> None:
         if post.expects_continue and not post.body:
