@@ -55,7 +55,7 @@ from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import is_loopback
 from leaguekit.transport.base import CallerLate, CallFailed, NoAnswer, Peer, TimedOut
 from leaguekit.transport.eager import ensure_task
-from leaguekit.transport.server.connection_slots import ConnectionControl
+from leaguekit.transport.server.connection_control import ConnectionControl
 from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.transport.server.pending_requests import BYTES_BEFORE_ADMISSION
 from leaguekit.transport.wait_limits import WaitLimitReached, WaitLimits

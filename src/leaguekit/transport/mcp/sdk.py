@@ -34,8 +34,7 @@ from leaguekit.transport.mcp.surface import (
     ToolRefused,
     UnknownResource,
 )
-from leaguekit.transport.server.connection import connection_of
-from leaguekit.transport.server.connection_slots import ConnectionControl
+from leaguekit.transport.server.connection_control import ConnectionControl, connection_of
 from leaguekit.transport.server.origin_headers import address_block
 
 # A stream needs no slot among the connections of its server.

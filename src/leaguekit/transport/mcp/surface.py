@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from leaguekit.transport.base import Peer
-from leaguekit.transport.server.connection_slots import ConnectionControl
+from leaguekit.transport.server.connection_control import ConnectionControl
 
 Json = dict[str, Any]
 

@@ -48,31 +48,6 @@ class SlotHolder(Protocol):
         """Free the slot and close. With ``at_once``, do not send a response first."""
 
 
-class ConnectionControl(Protocol):
-    """The interface of a connection for ASGI applications."""
-
-    def release(self) -> None:
-        """Give up the slot of the connection until the response is sent, because the request waits for a change."""
-
-    def belongs_to(self, name: str) -> None:
-        """Note that it is the connection of a known agent."""
-
-    def has_gone(self) -> bool:
-        """Whether the connection is closed, so that no response can be sent."""
-
-    def become_stream(self) -> None:
-        """Stop counting as a connection with a request in progress, after the head of the response is sent."""
-
-    def write(self, data: bytes) -> None:
-        """Send a part of the body of a stream."""
-
-    def unsent(self) -> int:
-        """The number of bytes that wait to be sent."""
-
-    def end(self) -> None:
-        """Close the connection."""
-
-
 class ConnectionSlots:
     """The slots of the connections of a server.
 
