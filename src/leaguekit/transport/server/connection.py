@@ -40,20 +40,13 @@ class HttpConnection(RequestReader):
     _is_identified = False
 
     def data_received(self, data: bytes) -> None:
-        at_rest = not (
-            self._pending or self.flow.unread or self._in_message or self._ignores_input or self.flow.write_paused
-        )
+        # Data does not arrive while there is unread data, because then reading is paused.
+        at_rest = not (self._pending or self._in_message or self._ignores_input or self.flow.write_paused)
         head = self._head
-        if at_rest and head is not None:
+        if at_rest and head is not None and (body := head.body_in(data, self._free_bytes)) is not None:
             # A request with the same head as the last one is passed to the handler without parsing the head.
-            endpoint = self._endpoint
-            body = head.body_in(data, self._free_bytes)
-            request = None if body is None else RpcRequest(body)
-            if (
-                request is not None
-                and not request.is_batch
-                and (endpoint.mcp is None or not is_mcp(request, has_mcp_header=False))
-            ):
+            endpoint, request = self._endpoint, RpcRequest(body)
+            if not request.is_batch and (endpoint.mcp is None or not is_mcp(request, has_mcp_header=False)):
                 result = start_handler(endpoint.mcp_route, request, head.peer)
                 if isinstance(result, bytes):
                     self._wait_for_peer(self._limits.idle_seconds)

@@ -32,7 +32,7 @@ class Flow(FlowControl):
 
     def keep(self, data: bytes) -> None:
         """Keep data for later, and read no more until it is taken."""
-        self.unread += data
+        self.unread = data
         self.pause_reading()
 
     def take(self) -> bytes:

@@ -63,9 +63,6 @@ class RequestReader(BaseConnection):
 
     def _receive(self, data: bytes, *, at_rest: bool) -> bool:
         """Read data, or keep it until it is the turn of this connection. Return whether it was read."""
-        if self.flow.unread:
-            self._keep(data)
-            return False
         is_busy = self._endpoint.shared_turns.is_busy and (not at_rest or len(data) > _PIECE_BYTES)
         if not self._ignores_input and (
             is_busy or data.count(_VERSION) > 1 or _has_many_lines(data, _MAX_BYTES_PER_TURN)
