@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.config import Config
@@ -48,7 +49,7 @@ class Flow(FlowControl):
 class BaseConnection(HttpToolsProtocol):
     """A connection that holds a slot, limits the time of its peer, and can be closed for another one.
 
-    It implements ``SlotHolder`` and ``ConnectionControl``. The subclasses read requests and answer them.
+    The subclasses read requests and answer them.
     """
 
     flow: Flow
@@ -156,22 +157,19 @@ class BaseConnection(HttpToolsProtocol):
         self._abort_if_slow()
 
     def _abort_if_slow(self) -> None:
-        """Let the peer of a closing connection read its responses, unless another connection needs the slot."""
+        """Let the peer of a closing connection read its responses, unless another connection needs the slot.
+
+        A peer that does not read them would keep the connection open for ever.
+        """
         if self.unsent():
             self._wait_for_peer(self._limits.request_seconds)
-        self._abort_after(self._limits.request_seconds)
+        self._set_timer(self._limits.request_seconds, self.transport.abort)
 
-    def _abort_after(self, seconds: float) -> None:
-        # A peer that does not read its responses would keep a closing connection open for ever.
+    def _set_timer(self, seconds: float, callback: Callable[[], None]) -> None:
+        """Replace the timer of this connection."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self.loop.call_later(seconds, self.transport.abort)
-
-    def _close_after(self, seconds: float) -> None:
-        """Close the connection after a time, and abort it if the peer does not read the rest of its responses."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self.loop.call_later(seconds, self._close)
+        self._timer = self.loop.call_later(seconds, callback)
 
     # Time limits. Each connection has one timer. It is never moved: it fires no later than any limit that can be set
     # while it runs, and then checks the current limit.
@@ -184,7 +182,7 @@ class BaseConnection(HttpToolsProtocol):
 
     def _check_time(self) -> None:
         if self.transport.is_closing():
-            self._abort_after(self._limits.request_seconds)
+            self._set_timer(self._limits.request_seconds, self.transport.abort)
         elif self._deadline is None or self.loop.time() < self._deadline:
             self._start_timer()
         elif self.flow.write_paused:
@@ -257,7 +255,7 @@ class BaseConnection(HttpToolsProtocol):
         self._held_bytes = bodies + len(self.flow.unread)
         return self._address is None or self._endpoint.slots.set_held_bytes(self, self._address, self._held_bytes)
 
-    # The interface for applications (ConnectionControl).
+    # The interface for applications, which get a connection by ``connection_of``.
 
     def release(self) -> None:
         """Give up the slot of this connection until the response is sent, because the request waits for a change."""

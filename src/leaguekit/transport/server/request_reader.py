@@ -157,7 +157,13 @@ class RequestReader(BaseConnection):
         ``request_seconds``.
         """
         arriving = self.cycle if self._in_message and self._post is None else None
-        is_cut_off = arriving is not None and not self._drop(arriving)
+        is_cut_off = False
+        if arriving is not None:
+            # A request whose body will not arrive is dropped, unless it has been started.
+            last = self._pending[-1] if len(self._pending) > 1 else None
+            is_cut_off = not isinstance(last, AsgiRequest) or last.cycle is not arriving
+            if not is_cut_off:
+                self._pending.pop()
         self._ignores_input = self._is_at_eof = True
         self._in_message = False
         if self._post is not None:
@@ -176,16 +182,8 @@ class RequestReader(BaseConnection):
         asgi_requests = [pending for pending in self._pending if isinstance(pending, AsgiRequest)]
         if asgi_requests:
             only_mcp = all(pending.app is self._endpoint.mcp for pending in asgi_requests)
-            self._close_after(self._limits.request_seconds if only_mcp else self._limits.linger_seconds)
+            self._set_timer(self._limits.request_seconds if only_mcp else self._limits.linger_seconds, self._close)
         return True
-
-    def _drop(self, cycle: RequestResponseCycle) -> bool:
-        """Drop a request whose body will not arrive, if it has not been started. Return whether it was dropped."""
-        last = self._pending[-1] if len(self._pending) > 1 else None
-        is_waiting = isinstance(last, AsgiRequest) and last.cycle is cycle
-        if is_waiting:
-            self._pending.pop()
-        return is_waiting
 
     # Called by the parser
 
@@ -213,7 +211,8 @@ class RequestReader(BaseConnection):
         # The exact size is computed only if the head may be too large by the number of bytes without progress.
         if (
             self._bytes_without_progress + _PIECE_BYTES > self._limits.head_bytes
-            and self._head_bytes() > self._limits.head_bytes
+            and len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            > self._limits.head_bytes
         ):
             self._refuse(responses.HEAD_TOO_LARGE)
             return
@@ -230,7 +229,7 @@ class RequestReader(BaseConnection):
             self._refuse(refusal)
             return
         endpoint, method, route = self._endpoint, self.parser.get_method(), None
-        query = "" if self.url == b"/mcp" else query_of_mcp(self.url)
+        query = query_of_mcp(self.url)
         if query is not None:
             route = endpoint.mcp_route
             peer = peer._replace(query=query) if query else peer
@@ -302,9 +301,6 @@ class RequestReader(BaseConnection):
 
     # Checks of the request that is arriving
 
-    def _head_bytes(self) -> int:
-        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-
     def _head_without_upgrade(self) -> bytes:
         """The head of a request without its ``Upgrade`` header.
 
@@ -370,7 +366,7 @@ class RequestReader(BaseConnection):
         self.flow.take()
         self.transport.write_eof()
         self.flow.resume_reading()
-        self._abort_after(self._limits.linger_seconds)
+        self._set_timer(self._limits.linger_seconds, self.transport.abort)
 
 
 def _has_many_lines(data: bytes, size: int) -> bool:
