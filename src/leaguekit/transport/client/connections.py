@@ -231,6 +231,8 @@ class Connection(asyncio.Protocol):
             else:
                 self.fail(f"{action} the connection without an answer", local_reason)
         self.closed_event.set_result(None)
+        # The parser refers to this connection, which would wait for a garbage collection.
+        del self.parser
 
     # Callbacks of the parser. After the answer is complete or has failed, there may be further calls. They are ignored.
 
