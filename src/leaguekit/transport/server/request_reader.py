@@ -270,16 +270,22 @@ class RequestReader(BaseConnection):
             self._skipped_bytes += (_CHUNK_COST_BYTES + len(body)) * self.cycle.response_complete
             if self._skipped_bytes > _MAX_SKIPPED_BYTES:
                 self._discard_input()
-        elif len(post.body) + len(body) > post.route.max_bytes:
+            return
+        route, size = post.route, len(post.body) + len(body)
+        if size > route.max_bytes:
             self._refuse(_too_large(post))
-        elif not post.body:
+            return
+        if not post.body:
             post.body = body
         else:
             if isinstance(post.body, bytes):
                 post.body = bytearray(post.body)
             post.body += body
-        if post is not None and len(post.body) > post.free_bytes and not self._ignores_input:
-            self._admit(post)
+        # The server decides by the beginning of a large body whether the rest is read.
+        if not post.is_admitted and size > route.free_bytes:
+            post.is_admitted = True
+            if route.admits is not None and not route.admits(bytes(post.body[:BYTES_BEFORE_ADMISSION]), post.peer):
+                self._refuse(_too_large(post))
 
     def on_message_complete(self) -> None:
         post, self._post = self._post, None
@@ -327,13 +333,6 @@ class RequestReader(BaseConnection):
         if post.expects_continue and not post.body:
             self.transport.write(responses.CONTINUE)
         post.expects_continue = False
-
-    def _admit(self, post: PostRequest) -> None:
-        """Decide by the beginning of a large body whether the rest is read."""
-        post.free_bytes = post.route.max_bytes
-        admits = post.route.admits
-        if admits is not None and not admits(bytes(post.body[:BYTES_BEFORE_ADMISSION]), post.peer):
-            self._refuse(_too_large(post))
 
     def _refuse(self, refusal: Refusal) -> None:
         """Send a refusal after the responses to earlier requests, and close. It replaces the arriving request."""
