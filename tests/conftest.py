@@ -21,8 +21,12 @@ settings.load_profile(os.environ.get("LEAGUEKIT_HYPOTHESIS", "suite"))
 # A shell that starts the suite in the background lets it ignore Ctrl-C. The programs under test must not inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Nothing that the collection of the tests makes is garbage.
+gc.disable()
+
 
 def pytest_collection_finish() -> None:
-    """Nine thousand tests stay to the end: no need to look through them whenever a test asks what is left behind."""
+    """Exclude the tests from garbage collections: they stay to the end, and a collection would visit all of them."""
     gc.collect()
     gc.freeze()
+    gc.enable()
