@@ -106,7 +106,9 @@ def _announced(hall: Hall, round_id: int) -> Callable[[], bool]:
 @pytest.mark.parametrize(
     ("lead", "when"), [(0.0, _playing), (5.0, _playing), (60.0, _playing), (5.0, _announced), (60.0, _announced)]
 )
-@pytest.mark.parametrize("seconds", [10.0, pytest.param(25.0, marks=pytest.mark.long), 90.0])
+@pytest.mark.parametrize(
+    "seconds", [10.0, pytest.param(25.0, marks=pytest.mark.long), pytest.param(90.0, marks=pytest.mark.long)]
+)
 @in_virtual_time
 async def test_without_a_route_to_the_players_nobody_loses_but_the_one_that_is_really_gone(
     tmp_path: Path, seconds: float, lead: float, how: How, when: Any, caplog: pytest.LogCaptureFixture
@@ -236,7 +238,7 @@ def assert_never_held(hall: RoutedHall) -> None:
 @pytest.mark.parametrize("how", ["dropped", "no route to the host", "no network"])
 @pytest.mark.parametrize("when", [_playing, _announced])
 @pytest.mark.parametrize("capacity", [1, 10])
-@pytest.mark.parametrize("seconds", [20.0, 60.0, 600.0])
+@pytest.mark.parametrize("seconds", [20.0, pytest.param(60.0, marks=pytest.mark.long), 600.0])
 @in_virtual_time
 async def test_nobody_loses_because_one_referee_alone_has_no_route_to_the_players(
     tmp_path: Path, seconds: float, capacity: int, when: Any, how: How
