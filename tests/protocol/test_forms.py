@@ -88,11 +88,14 @@ JUDGED_LATER = {("LEAGUE_QUERY", "auth_token"): 10}
 
 # What was chosen is judged by the rules of the game, for the general protocol knows none.
 GENERAL = [row for row in FIELDS if not (row.path or "").endswith("choices{}")]
+RULES_AT: dict[tuple[str | None, str | None], list[Requirement]] = {}
+for _row in FIELDS:
+    RULES_AT.setdefault((_row.message, _row.path), []).append(_row)
 
 
 def _rules_at(row: Requirement) -> list[Requirement]:
     """What every document says of the same field."""
-    return [one for one in FIELDS if (one.message, one.path) == (row.message, row.path)]
+    return RULES_AT[row.message, row.path]
 
 
 def _required_by_all(row: Requirement) -> bool:
