@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections.abc import Generator
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.postgres import postgres_server, postgres_url  # noqa: F401  fixtures
@@ -21,12 +24,14 @@ settings.load_profile(os.environ.get("LEAGUEKIT_HYPOTHESIS", "suite"))
 # A shell that starts the suite in the background lets it ignore Ctrl-C. The programs under test must not inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Nothing that the collection of the tests makes is garbage.
-gc.disable()
 
-
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
     """Exclude the tests from garbage collections: they stay to the end, and a collection would visit all of them."""
-    gc.collect()
-    gc.freeze()
-    gc.enable()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()

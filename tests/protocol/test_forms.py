@@ -155,7 +155,7 @@ def _refused_at(value: dict[str, Any], reported: str) -> bool:
 
 @functools.cache
 def _refusals(message: str | None, path: str, candidate: int) -> list[tuple[str, bool]]:
-    """Where a candidate was put into samples, and whether each was refused for it. Many rows describe the same field."""
+    """Where a candidate was put into samples, and whether each was refused. Many rows describe the same field."""
     found = []
     for carrier in _carriers(message, path):
         value = msgspec.json.decode(carrier)
