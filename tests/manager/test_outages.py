@@ -117,7 +117,7 @@ async def test_without_a_route_to_the_players_nobody_loses_but_the_one_that_is_r
     async with RoutedHall(tmp_path, announce_lead=lead) as hall:
         await _filled(hall)
         hall.network.close(url_of("player", 8))
-        await hall.until(when(hall, 2), seconds=300)
+        await hall.until(when(hall, 2), seconds=300, step=0.1)
         hall.cut(seconds, how)
         await hall.end(1_500)
         assert sorted(hall.lost()) == [("UNREACHABLE", ["P08"])] * 7
@@ -249,7 +249,7 @@ async def test_nobody_loses_because_one_referee_alone_has_no_route_to_the_player
         for _ in range(6):
             await hall.player("random", thinks)
         await hall.operate("start")
-        await hall.until(when(hall, 2), seconds=300)
+        await hall.until(when(hall, 2), seconds=300, step=0.1)
         hall.cut(seconds, how, callers=("referee 1",))
         await hall.end(5_000)
         assert (hall.lost(), forfeits(hall)) == ([], {})
