@@ -84,7 +84,7 @@ class RpcRequest:
     def __init__(self, body: bytes) -> None:
         self.body = body
         # Whether the body begins like a list; when it is parsed, whether it is a valid batch.
-        self.is_batch = is_batch(body)
+        self.is_batch = not body.startswith(b"{") and is_batch(body)
         self._calls: list[Call | InvalidCall] | None = None
 
     @property
@@ -154,7 +154,7 @@ def decode_valid_call(body: bytes, max_bytes: int = MAX_BYTES) -> Call | None:
 
 def is_batch(body: bytes | bytearray) -> bool:
     """Whether a body is a list, if it is JSON."""
-    return not body.startswith(b"{") and _BATCH.match(body) is not None
+    return _BATCH.match(body) is not None
 
 
 def parse(body: bytes, max_bytes: int = MAX_BYTES) -> Parsed:
