@@ -87,7 +87,7 @@ class RateLimiter:
 
     def acquire_for_message(self, token: str, peer: Peer, size: int = 0) -> float:
         """Count a message of that size that did not come by JSON-RPC."""
-        account = self._account(token, peer)
+        account = self._account(self._owner_of(token), peer)
         return 0.0 if account is None else self._take(*account, size)
 
     def acquire_for_page(self, peer: Peer) -> float:
@@ -128,8 +128,7 @@ class RateLimiter:
         known = self._token_owner(body, peer)
         return None if known is None else known.id or known.role
 
-    def _account(self, token: str, peer: Peer) -> _Account | None:
-        known = self._owner_of(token)
+    def _account(self, known: TokenOwner | None, peer: Peer) -> _Account | None:
         if known is None:
             return self._addresses, _address_key(peer)
         return None if known.role == "operator" else self._agent_account(known)
@@ -201,7 +200,8 @@ class RateLimiter:
         else:
             calls = request.calls
             cost = _cost(calls[0].method) if len(calls) == 1 else sum(_cost(call.method) for call in calls)
-            account = self._account(token_of(request), peer)
+            token = token_of(request)
+            account = self._account(self._identify(token) if token else None, peer)
         if account is None:
             return None, 0.0
         buckets, key = account
