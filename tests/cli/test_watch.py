@@ -216,6 +216,24 @@ def test_a_stream_that_breaks_off_is_taken_up_again_where_it_was(monkeypatch: py
 # The commands
 
 
+def test_what_comes_before_the_first_snapshot_is_not_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy may cut the stream between the two."""
+    was_set: list[bool] = []
+
+    async def cut(*_: object) -> AsyncIterator[StreamEvent]:
+        yield StreamEvent("", "")
+        was_set.append(follower.changed.is_set())
+        yield StreamEvent("snapshot", msgspec.json.encode(live()).decode())
+        was_set.append(follower.changed.is_set())
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(stream, "read_stream", cut)
+    follower = Follower("http://127.0.0.1:8000/mcp")
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(follower.run())
+    assert was_set == [False, True]
+
+
 def test_a_manager_that_is_not_there_is_named(command: Callable[..., CommandResult]) -> None:
     said = command("watch", "--manager", "http://127.0.0.1:9/mcp")
     assert (said.code, said.out) == (2, "")

@@ -14,7 +14,7 @@ HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "upgrade"}
 
 
 @contextmanager
-def proxy(base: str, prefix: str, outside: list[str] | None = None) -> Iterator[str]:
+def proxy(base: str, prefix: str, outside: list[str] | None = None, port: int = 0) -> Iterator[str]:
     """Serve the server at ``base`` under ``prefix``, and yield its URL there. Other paths are noted, and get 404."""
     upstream = urlsplit(base).netloc
 
@@ -49,7 +49,7 @@ def proxy(base: str, prefix: str, outside: list[str] | None = None) -> Iterator[
         def log_message(self, *_: object) -> None:
             """Log nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

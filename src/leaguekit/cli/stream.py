@@ -161,7 +161,8 @@ class Follower:
                 async for event in read_stream(self._url, None if self.live is None else self.live.seq):
                     self.live = apply_event(self.live, event)
                     self.error, self._received_at = None, time.monotonic()
-                    self.changed.set()
+                    if self.live is not None:
+                        self.changed.set()
             except StreamError as error:
                 self.error = str(error)
                 self.changed.set()
