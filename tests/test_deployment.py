@@ -47,7 +47,12 @@ def _service() -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "command", [_container(), _composed(), _service()], ids=["Dockerfile", "compose.yaml", "systemd"]
+    "command",
+    [
+        pytest.param(_container(), id="Dockerfile"),
+        pytest.param(_composed(), id="compose.yaml", marks=pytest.mark.long),
+        pytest.param(_service(), id="systemd", marks=pytest.mark.long),
+    ],
 )
 def test_a_server_is_healthy_ends_when_it_is_asked_to_and_goes_on_when_it_is_started_again(
     command: list[str], tmp_path: Path
@@ -96,7 +101,8 @@ def _nginx(manager: str, port: int, folder: Path) -> Iterator[None]:
             running.terminate()
 
 
-@pytest.mark.parametrize("serve", [_small_proxy, *([_nginx] if NGINX else [])])
+# Without nginx there is nothing to prove about it, and nothing is skipped.
+@pytest.mark.parametrize("serve", [_small_proxy, *([pytest.param(_nginx, marks=pytest.mark.long)] if NGINX else [])])
 def test_a_league_is_played_through_a_proxy_under_a_path(serve: Any, tmp_path: Path) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}/cup"
