@@ -120,6 +120,23 @@ def test_a_league_is_played_through_a_proxy_under_a_path(serve: Any, tmp_path: P
             assert "champion" in watched.stdout.lower(), watched.stderr
 
 
+def test_players_behind_a_router_play_through_a_gateway_under_a_path(tmp_path: Path) -> None:
+    inside, port = free_port(), free_port()
+    url = f"http://127.0.0.1:{port}/play"
+    when = ["--start-when", "players=2,referees=1", "--announce-lead", "0"]
+    with Program("host", "--port", "0", *when, cwd=tmp_path) as host:
+        manager = ["--manager", host.said(INSIDE)[1]]
+        gateway = ["gateway", "--port", str(inside), "--endpoint", f"{url}/mcp", *manager]
+        with (
+            Program(*gateway, cwd=tmp_path) as seats,
+            proxy(f"http://127.0.0.1:{inside}", "/play", port=port),
+            # One takes the address that the gateway prints, the other that of the messages.
+            Program("player", *manager, "--relay", seats.said(r"--relay (\S+)")[1], "--name", "A", cwd=tmp_path) as a,
+            Program("player", *manager, "--relay", f"{url}/mcp", "--name", "B", cwd=tmp_path) as b,
+        ):
+            assert (a.ended(), b.ended()) == (0, 0), a.stderr + b.stderr
+
+
 def test_the_container_gets_what_it_copies_and_is_not_root() -> None:
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     copied = {
