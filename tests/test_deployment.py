@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.certificates import make_certificate
 from tests.cli.test_access import free_port
 from tests.programs import Program, league
 from tests.web.prefix_proxy import proxy
@@ -82,10 +83,11 @@ def _small_proxy(manager: str, port: int, _folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _nginx(manager: str, port: int, folder: Path) -> Iterator[None]:
-    """The real nginx with our file, without TLS and at other ports."""
+    """The real nginx with our file, with a certificate of our own and at other ports."""
     site = (ROOT / "deploy" / "nginx.conf").read_text()
-    site = re.sub(r"listen 443 ssl;", f"listen 127.0.0.1:{port};", re.sub(r"ssl_cert.*", "", site))
-    site = site.replace("http://127.0.0.1:8000", manager)
+    site = site.replace("listen 443 ", f"listen 127.0.0.1:{port} ").replace("http://127.0.0.1:8000", manager)
+    site = re.sub(r"/etc/.*/privkey.pem", f"{folder}/key.pem", site)
+    site = re.sub(r"/etc/.*/fullchain.pem", f"{folder}/cert.pem", site)
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     paths = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
     head = f"daemon off; pid {folder}/pid; error_log stderr; events {{}} http {{ access_log off; {paths}"
@@ -102,13 +104,21 @@ def _nginx(manager: str, port: int, folder: Path) -> Iterator[None]:
 
 
 # Without nginx there is nothing to prove about it, and nothing is skipped.
-@pytest.mark.parametrize("serve", [_small_proxy, *([pytest.param(_nginx, marks=pytest.mark.long)] if NGINX else [])])
-def test_a_league_is_played_through_a_proxy_under_a_path(serve: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("serve", "scheme"),
+    [(_small_proxy, "http"), *([pytest.param(_nginx, "https", marks=pytest.mark.long)] if NGINX else [])],
+)
+def test_a_league_is_played_through_a_proxy_under_a_path(
+    serve: Any, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     port = free_port()
-    url = f"http://127.0.0.1:{port}/cup"
+    url = f"{scheme}://127.0.0.1:{port}/cup"
     manager = ["--manager", f"{url}/mcp"]
     options = ["--port", "0", "--endpoint", f"{url}/mcp", "--start-when", "players=3,referees=1"]
     (tmp_path / "proxy").mkdir()
+    if scheme == "https":
+        _, certificate = make_certificate(tmp_path / "proxy", "IP:127.0.0.1")
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with Program("host", *options, "--announce-lead", "0", "--league-id", "cup", cwd=tmp_path) as host:
         assert host.said(r"dashboard: (\S+)")[1] == f"{url}/"
         with serve(host.said(INSIDE)[1].removesuffix("/mcp"), port, tmp_path / "proxy"):
