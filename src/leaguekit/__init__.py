@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from leaguekit.player.llm import llm
     from leaguekit.player.player import Player
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Context", "Move", "Player", "__version__", "llm"]
 
 # Loaded when they are first used, so that importing the package costs nothing.

@@ -10,6 +10,7 @@ import pty
 import re
 import select
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ import pytest
 from leaguekit.cli import stream
 from leaguekit.cli.stream import Follower, StreamError, StreamEvent, apply_event, events_url, read_stream
 from leaguekit.web.api_types import Change, ChangedItems, Live, RemovedKeys
+from tests.certificates import make_certificate, server_side
 from tests.cli.conftest import CommandResult
 from tests.cli.test_live_view import league, live, row
 from tests.programs import Program
@@ -93,15 +95,15 @@ Script = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 
 
 @contextlib.asynccontextmanager
-async def serving(script: Script) -> AsyncIterator[str]:
+async def serving(script: Script, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.closing(writer), contextlib.suppress(ConnectionError):
             await script(await reader.readuntil(b"\r\n\r\n"), writer)
             await writer.drain()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls)
     async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
 
 
 async def _all(url: str) -> tuple[list[StreamEvent], str]:
@@ -214,6 +216,48 @@ def test_a_stream_that_breaks_off_is_taken_up_again_where_it_was(monkeypatch: py
 
 
 # The commands
+
+
+def test_the_end_of_a_stream_by_tls_waits_for_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy whose own stream goes on need not answer the end of TLS. Asyncio would wait 30 s for that."""
+    certificate = make_certificate(tmp_path, "IP:127.0.0.1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[1]))
+
+    async def first() -> str:
+        over = asyncio.Event()
+
+        async def script(_: bytes, writer: asyncio.StreamWriter) -> None:
+            writer.write(HEAD + sent("snapshot", 1))
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            await over.wait()
+            writer.transport.abort()
+
+        async with serving(script, server_side(certificate)) as url:
+            events = read_stream(events_url(url))
+            event = await anext(events)
+            await events.aclose()  # type: ignore[attr-defined]
+            over.set()
+            return event.kind
+
+    assert asyncio.run(asyncio.wait_for(first(), 10)) == "snapshot"
+
+
+def test_what_comes_before_the_first_snapshot_is_not_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy may cut the stream between the two."""
+    was_set: list[bool] = []
+
+    async def cut(*_: object) -> AsyncIterator[StreamEvent]:
+        yield StreamEvent("", "")
+        was_set.append(follower.changed.is_set())
+        yield StreamEvent("snapshot", msgspec.json.encode(live()).decode())
+        was_set.append(follower.changed.is_set())
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(stream, "read_stream", cut)
+    follower = Follower("http://127.0.0.1:8000/mcp")
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(follower.run())
+    assert was_set == [False, True]
 
 
 def test_a_manager_that_is_not_there_is_named(command: Callable[..., CommandResult]) -> None:

@@ -21,6 +21,7 @@ from leaguekit.transport.client.caller import HttpCaller
 from tests.gateway.served_gateway import page_at, play_by_mcp, play_in_page, served_gateway
 from tests.programs import Program, league
 from tests.transport.mcp.served_league import ServedLeague
+from tests.web.prefix_proxy import proxy
 
 SECONDS = 60.0
 
@@ -154,10 +155,12 @@ async def _get(base: str, path: str, *headers: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("game", "dark"),
-    [("tic_tac_toe", False), pytest.param("rock_paper_scissors", True, marks=pytest.mark.long)],
+    ("game", "dark", "prefix"),
+    [("tic_tac_toe", False, "/seats"), pytest.param("rock_paper_scissors", True, "", marks=pytest.mark.long)],
 )
-def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str, dark: bool) -> None:
+def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str, dark: bool, prefix: str) -> None:
+    """Behind a proxy, the page is under a path."""
+
     async def played() -> None:
         async with (
             ServedLeague(tmp_path, players=3, game_type=game) as house,
@@ -170,18 +173,19 @@ def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str,
             body = json.dumps({"jsonrpc": "2.0", "method": "operator", "params": asked, "id": 1}).encode()
             came = json.loads((await place.caller.post(house.url, body, 5.0)).body)
             code = came["result"]["seats"][0]["code"]
-            async with page_at(f"{place.base}/", dark=dark) as page:
-                await page.get_by_label("Your name").fill("Ada")
-                await page.get_by_label("Your seat code").fill("0000-0000-0000-0000")
-                await page.get_by_role("button", name="Sit down").click()
-                await page.get_by_text("opens nothing here").wait_for()
-                await play_in_page(page, "Ada", code)
-                await page.get_by_text("You are number").wait_for()
-                assert await page.locator("#matches tr").count() == 2
-                await page.locator("#standings tr", has_text="<b>Eve</b>").wait_for()
-                # After loading the page again, the person still has the seat.
-                await page.reload()
-                await page.get_by_text("You are number").wait_for()
+            with proxy(place.base, prefix) as url:
+                async with page_at(f"{url}/", dark=dark) as page:
+                    await page.get_by_label("Your name").fill("Ada")
+                    await page.get_by_label("Your seat code").fill("0000-0000-0000-0000")
+                    await page.get_by_role("button", name="Sit down").click()
+                    await page.get_by_text("opens nothing here").wait_for()
+                    await play_in_page(page, "Ada", code)
+                    await page.get_by_text("You are number").wait_for()
+                    assert await page.locator("#matches tr").count() == 2
+                    await page.locator("#standings tr", has_text="<b>Eve</b>").wait_for()
+                    # After loading the page again, the person still has the seat.
+                    await page.reload()
+                    await page.get_by_text("You are number").wait_for()
             await house.over
             assert technical_losses(house) == 0
             (seat,) = place.gateway.seats.values()

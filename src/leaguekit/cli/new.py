@@ -31,10 +31,12 @@ class _Starter(NamedTuple):
     folder: str
     test: str
     start: str
+    # What the test needs beside the starter's own needs, as a remark.
+    test_needs: str = ""
 
 
 _STARTERS = {
-    ("python", False): _Starter("python", "python -m pytest", "python agent.py"),
+    ("python", False): _Starter("python", "python -m pytest", "python agent.py", " (once before: pip install pytest)"),
     ("python", True): _Starter("plain_python", "python -m unittest", "python agent.py"),
     ("javascript", True): _Starter("javascript", "node --test", "node agent.mjs"),
 }
@@ -58,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     print(
         f"{folder} has {', '.join(written)}. The strategy is the function choose.\n\n"
         f"  cd {shlex.quote(str(folder))}\n"
-        f"  {starter.test:24} try the strategy\n"
+        f"  {starter.test:24} try the strategy{starter.test_needs}\n"
         f"  {starter.start:24} serve the agent; it waits for a league at port 8000\n"
         f"  {'league try':24} in another terminal: a friendly match, with every message shown"
     )

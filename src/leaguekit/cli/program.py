@@ -142,9 +142,10 @@ def _format_host(address: Address) -> str:
 
 
 def mcp_url(url: str) -> str:
-    """The URL at which a server accepts messages. If the path is missing, it is /mcp."""
+    """The URL at which a server accepts messages. The URL of its page may be given instead."""
     parts = urlsplit(url)
-    return parts._replace(path="/mcp").geturl() if parts.path in ("", "/") else url
+    path = parts.path or "/"
+    return parts._replace(path=f"{path}mcp").geturl() if path.endswith("/") else url
 
 
 def check_url(option: str, url: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 import time
 from collections.abc import AsyncIterator
@@ -98,9 +97,8 @@ async def read_stream(url: str, after: int | None = None) -> AsyncIterator[Strea
     except (OSError, HttpParserError, UnicodeDecodeError) as error:
         raise StreamError(f"its stream broke off ({error})") from None
     finally:
-        writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
+        # Nothing is left to send. A proxy with TLS might not answer an orderly end while its own stream goes on.
+        writer.transport.abort()
     raise StreamError("its stream ended")
 
 
@@ -161,7 +159,8 @@ class Follower:
                 async for event in read_stream(self._url, None if self.live is None else self.live.seq):
                     self.live = apply_event(self.live, event)
                     self.error, self._received_at = None, time.monotonic()
-                    self.changed.set()
+                    if self.live is not None:
+                        self.changed.set()
             except StreamError as error:
                 self.error = str(error)
                 self.changed.set()

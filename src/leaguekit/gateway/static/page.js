@@ -1,6 +1,7 @@
 // A seat in the browser. Everything that others wrote (names, reasons) only ever becomes text.
 
-const STORAGE_KEY = "leaguekit.seat";
+// Under its path: a proxy may serve several gateways at one address.
+const STORAGE_KEY = `leaguekit.seat${location.pathname.replace(/\/$/, "")}`;
 const STANDINGS_INTERVAL_MS = 5000;
 const RETRY_MS = 2000;
 const WORDS = {
@@ -58,7 +59,7 @@ $("join").addEventListener("submit", async (event) => {
   try {
     const typed = $("code").value.trim();
     code = null;
-    const joined = await ask("/api/join", { name: $("name").value.trim() || null, code: typed || null });
+    const joined = await ask("api/join", { name: $("name").value.trim() || null, code: typed || null });
     code = joined.code;
     sessionStorage.setItem(STORAGE_KEY, code);
     follow(code);
@@ -84,7 +85,7 @@ async function follow(own) {
   let version = null;
   while (code === own) {
     try {
-      const state = await ask(version === null ? "/api/seat" : `/api/seat?version=${version}`);
+      const state = await ask(version === null ? "api/seat" : `api/seat?version=${version}`);
       if (code !== own) return;
       version = state.version;
       showError("");
@@ -251,7 +252,7 @@ async function submit(asked, move) {
   const cell = buttons.find((button) => button.dataset.cell === String(move));
   for (const button of buttons) button.disabled = true;
   try {
-    await ask("/api/move", { turn: asked.turn, move });
+    await ask("api/move", { turn: asked.turn, move });
     if (cell) put(cell, move, asked.position.your_mark);
     $("status").textContent = "Your move is made.";
     showError("");
@@ -274,7 +275,7 @@ setInterval(tick, 250);
 
 async function showStandings() {
   try {
-    const { league_id, standings } = await ask("/api/league");
+    const { league_id, standings } = await ask("api/league");
     $("league").textContent = league_id ?? "";
     names = Object.fromEntries(standings.map((row) => [row.player_id, row.display_name]));
     $("standings").replaceChildren(...standings.map(standing));

@@ -11,8 +11,12 @@ import { parseArgs } from "node:util";
 const NAME = "My agent";
 const GAMES = ["even_odd", "rock_paper_scissors", "tic_tac_toe"];
 
-// Your strategy: one of `options`. `view` is the position, `history` your matches so far, the oldest first. It may be
-// async. A loop that never ends would block every answer.
+// Your strategy: one of `options`. It may be async. A loop that never ends would block every answer.
+//
+// `view` is the position, such as {board: "X...O....", moves: [0, 4], your_mark: "X"}. A cell's number is its place in the
+// board. In games without a board there is nothing to see before the choice.
+// `history` has your matches so far, the oldest first. Each has game_type, opponent_id, result ("WIN", "DRAW" or "LOSS"),
+// choice, opponent_choice and drawn_number.
 export function choose(game, options, view, history) {
   if (game === "tic_tac_toe" && options.includes(4)) return 4;
   return options[randomInt(options.length)];

@@ -30,7 +30,13 @@ Json = dict[str, Any]
 
 
 def choose(game: str, options: list[Any], view: Json, history: list[Json]) -> Any:
-    """Your strategy: one of ``options``. ``view`` is the position, ``history`` your matches so far, oldest first."""
+    """Your strategy: one of ``options``.
+
+    ``view`` is the position, such as ``{"board": "X...O....", "moves": [0, 4], "your_mark": "X"}``. A cell's number is
+    its place in the board. In games without a board there is nothing to see before the choice.
+    ``history`` has your matches so far, the oldest first. Each has ``"game_type"``, ``"opponent_id"``, ``"result"``
+    ("WIN", "DRAW" or "LOSS"), ``"choice"``, ``"opponent_choice"`` and ``"drawn_number"``.
+    """
     if game == "tic_tac_toe" and 4 in options:
         return 4
     return random.choice(options)

@@ -1,4 +1,7 @@
-"""Tests of the strategy and the agent, without a network. Run it with ``python -m unittest``."""
+"""Tests of the strategy and the agent, without a network. Run them with ``python -m unittest``.
+
+They pass with every strategy that plays by the rules.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,21 @@ from typing import Any
 
 import agent as plain
 
-OPTIONS: dict[str, list[Any]] = {
-    "even_odd": ["even", "odd"],
-    "rock_paper_scissors": ["rock", "paper", "scissors"],
-    "tic_tac_toe": [0, 2, 4, 8],
+# A question of each game: the legal moves, and the position.
+QUESTIONS: dict[str, tuple[list[Any], plain.Json]] = {
+    "even_odd": (["even", "odd"], {}),
+    "rock_paper_scissors": (["rock", "paper", "scissors"], {"choices": {"A": None, "B": None}}),
+    "tic_tac_toe": ([1, 2, 3, 5, 6, 7, 8], {"board": "X...O....", "moves": [0, 4], "your_mark": "X"}),
 }
 
 
 class TestStrategy(unittest.TestCase):
-    def test_it_takes_the_centre_first(self) -> None:
-        assert plain.choose("tic_tac_toe", [0, 4, 8], {}, []) == 4
-
     def test_it_makes_a_legal_move_in_every_game(self) -> None:
-        for game in plain.GAMES:
-            assert plain.choose(game, OPTIONS[game], {}, []) in OPTIONS[game]
+        for game, (options, view) in QUESTIONS.items():
+            before = {"game_type": game, "opponent_id": "P02", "status": "WIN", "result": "WIN", "drawn_number": None}
+            match = before | {"choice": str(options[0]), "opponent_choice": str(options[1])}
+            for history in ([], [match]):
+                assert plain.choose(game, [*options], view, history) in options
 
 
 class TestAgent(unittest.TestCase):

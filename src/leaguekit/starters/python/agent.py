@@ -13,7 +13,11 @@ from leaguekit import Context, Player
 def choose(ctx: Context) -> Any:
     """Your strategy: one of ``ctx.valid_options``. It may be an ``async def``.
 
-    ``ctx`` also has the opponent, the round, your record, the standings, your history, and ``ctx.random``.
+    ``ctx.view`` is the position, such as ``{"board": "X...O....", "moves": [0, 4], "your_mark": "X"}``. A cell's number
+    is its place in the board. In games without a board there is nothing to see before the choice.
+    ``ctx.history`` has your matches so far, the oldest first. Each has ``game_type``, ``opponent_id``, ``result``
+    ("WIN", "DRAW" or "LOSS"), ``choice`` and ``opponent_choice``. ``ctx.against()`` has those against this opponent.
+    ``ctx`` also has the opponent, the round, your record, the standings, and ``ctx.random``.
     """
     if ctx.game_type == "tic_tac_toe" and 4 in ctx.valid_options:
         return 4

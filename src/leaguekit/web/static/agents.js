@@ -12,8 +12,8 @@ export const title = ({ agent, agents }) => (agents ? "Agents" : agent.name);
 // #/agents lists them, #/agents/from/100 from the 101st on; #/agents/P01 is one.
 export function load(what, get) {
   const [kind, from] = what.split("/");
-  if (kind === "from" || kind === "") return get("/api/agents", { offset: Number.parseInt(from, 10) || 0 });
-  return get(`/api/agents/${encodeURIComponent(what)}`);
+  if (kind === "from" || kind === "") return get("api/agents", { offset: Number.parseInt(from, 10) || 0 });
+  return get(`api/agents/${encodeURIComponent(what)}`);
 }
 
 export const render = (main, data) => (data.agents ? list(main, data) : one(main, data));

@@ -11,7 +11,7 @@ export const title = () => "Cross-table";
 // Beyond a hundred players in windows: #/cross/100/0 has the second hundred of rows and the first of columns.
 export function load(what, get) {
   const [rows, columns] = what.split("/").map((part) => Number.parseInt(part, 10) || 0);
-  return get("/api/crosstable", { offset: rows, columns_offset: columns ?? 0 });
+  return get("api/crosstable", { offset: rows, columns_offset: columns ?? 0 });
 }
 
 export function render(main, found) {

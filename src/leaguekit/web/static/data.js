@@ -1,6 +1,6 @@
 // Where the page gets its data, and where the operator's commands go.
 //
-// get("/api/standings", {offset: 0}) gives what that path of the API answers; /openapi.json describes every type.
+// get("api/standings", {offset: 0}) gives what that path of the API answers; /openapi.json describes every type.
 // follow(show, lost) calls show(live) with the front page's state (the type Live) now and whenever it has changed, and
 // lost() when the manager cannot be reached; it is tried again until it can.
 
@@ -24,7 +24,7 @@ export async function get(path, query = {}) {
 
 export function follow(show, lost) {
   let live = null;
-  const stream = new EventSource("/events");
+  const stream = new EventSource("events");
   stream.addEventListener("snapshot", (event) => {
     live = JSON.parse(event.data);
     show(live);
@@ -58,7 +58,7 @@ function apply(live, change) {
 // What the operator commands, with the admin token: command("pause", token, {reason: "lunch"}).
 export async function command(name, token, fields = {}) {
   const params = { command: name, admin_token: token, ...fields };
-  const answer = await fetch("/mcp", {
+  const answer = await fetch("mcp", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ jsonrpc: "2.0", method: "operator", params, id: 1 }),

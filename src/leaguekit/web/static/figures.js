@@ -7,7 +7,7 @@ import { answerTimes, plural, seconds } from "./words.js";
 export const title = () => "Figures";
 
 export async function load(_what, get) {
-  const paths = ["/api/figures", "/api/points", "/api/times", "/api/metrics"];
+  const paths = ["api/figures", "api/points", "api/times", "api/metrics"];
   const [figures, points, times, { metrics }] = await Promise.all(paths.map((path) => get(path)));
   return { figures, points, times, metrics };
 }

@@ -14,7 +14,7 @@ let here = { id: null };
 let again = () => {};
 
 export async function load(what, get) {
-  const data = await get(`/api/matches/${encodeURIComponent(what)}`);
+  const data = await get(`api/matches/${encodeURIComponent(what)}`);
   return { ...data, computed: await computed(data.draw) };
 }
 

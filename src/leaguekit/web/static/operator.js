@@ -7,7 +7,8 @@ import { stateOf } from "./words.js";
 
 export const title = () => "Operator";
 
-const KEY = "admin_token";
+// Under its path: a proxy may serve several leagues at one address.
+const KEY = `admin_token${location.pathname.replace(/\/$/, "")}`;
 // Without session storage, the token must be entered again after every load.
 const memory = {
   token: "",
@@ -37,7 +38,7 @@ let again = () => {};
 
 export async function load(_what, get) {
   const [{ news }, agents] = await Promise.all([
-    get("/api/operations"),
+    get("api/operations"),
     loadAllAgents(get),
     memory.get() && loadSeats(),
   ]);
@@ -47,7 +48,7 @@ export async function load(_what, get) {
 async function loadAllAgents(get) {
   const all = [];
   for (let more = true; more; ) {
-    const { agents, total } = await get("/api/agents", { offset: all.length });
+    const { agents, total } = await get("api/agents", { offset: all.length });
     all.push(...agents);
     more = agents.length > 0 && all.length < total;
   }
@@ -298,7 +299,7 @@ function codeList() {
         "New seat codes",
         [["Seat", ""], ["Manager’s URL", ""]],
         codes.map(
-          (seat) => ({ key: seat.id, cells: [seat.id, h("code", `${location.origin}/mcp?seat=${seat.code}`)] }),
+          (seat) => ({ key: seat.id, cells: [seat.id, h("code", `${new URL("mcp", location.href)}?seat=${seat.code}`)] }),
         ),
         { hidden: true },
       ),

@@ -8,10 +8,10 @@ const MAX_MATCHES = 200;
 export const title = ({ round }) => (round ? `Round ${round.round.round_id}` : "Rounds");
 
 export async function load(what, get) {
-  const rounds = await get("/api/rounds");
+  const rounds = await get("api/rounds");
   const current = rounds.rounds.findLast((round) => round.announced_at)?.round_id ?? 1;
   const number = what || (rounds.total ? current : 0);
-  return { rounds, round: number ? await get(`/api/rounds/${encodeURIComponent(number)}`) : null };
+  return { rounds, round: number ? await get(`api/rounds/${encodeURIComponent(number)}`) : null };
 }
 
 export function render(main, { rounds, round }) {
