@@ -71,6 +71,8 @@ class CommandError(Exception):
     """The command cannot be carried out. The text says why and what to do."""
 
 
+# The exit code after Ctrl-C.
+EXIT_INTERRUPTED = 130
 # Messages and files of settings are smaller than this.
 MAX_INPUT_BYTES = 64 * 1024 * 1024
 

@@ -7,8 +7,9 @@ import argparse
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
+from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Strategy
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.relay import RelayClient, serve_relayed
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.player.strategy_loading import LLM, load

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import signal
 import sys
 from collections.abc import Iterator
 
@@ -82,18 +81,13 @@ class LiveDisplay:
 
     async def run(self) -> None:
         """Run until the league is over or the task is cancelled."""
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGWINCH, self._follower.changed.set)
-        try:
-            with Screen() as screen:
-                while not _is_over(self._follower.live):
-                    self._follower.changed.clear()
-                    self._draw(screen)
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._follower.changed.wait(), MAX_REFRESH_SECONDS)
-                    await asyncio.sleep(MIN_REFRESH_SECONDS)
-        finally:
-            loop.remove_signal_handler(signal.SIGWINCH)
+        with Screen() as screen:
+            while not _is_over(self._follower.live):
+                self._follower.changed.clear()
+                self._draw(screen)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._follower.changed.wait(), MAX_REFRESH_SECONDS)
+                await asyncio.sleep(MIN_REFRESH_SECONDS)
 
     def _draw(self, screen: Screen) -> None:
         live, error = self._follower.live, self._follower.error
