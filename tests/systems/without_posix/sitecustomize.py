@@ -21,7 +21,8 @@ NAMES = {
     os: (
         "fork", "forkpty", "setsid", "getuid", "geteuid", "getgid", "getegid", "getgroups", "getpgid", "killpg",
         "chown", "fchmod", "fchown", "pread", "pwrite", "statvfs", "sysconf", "uname", "nice", "getloadavg", "mkfifo",
-        "sendfile", "sched_getaffinity", "posix_fallocate", "posix_fadvise", "wait", "wait4", "O_DIRECTORY", "O_NOFOLLOW",
+        "sendfile", "sched_getaffinity",
+        "posix_fallocate", "posix_fadvise", "wait", "wait4", "O_DIRECTORY", "O_NOFOLLOW",
         "O_CLOEXEC", "O_NONBLOCK", "O_SYNC", "O_DSYNC", "register_at_fork", "pipe2", "fdatasync",
     ),
     signal: (
