@@ -422,6 +422,7 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
     [
         (["run", "--players", "1"], "a league needs at least --players 2 and --referees 1"),
         (["run", "--referees", "0"], "a league needs at least --players 2 and --referees 1"),
+        (["run", "--move-delay", "-1"], "--move-delay must be from 0 to 10, got -1"),
         (["run", "--max-concurrent", "11"], "--max-concurrent must be from 1 to 10"),
         (
             ["run", "--game", "tic_tac_toe", "--strategies", "random,always_odd"],

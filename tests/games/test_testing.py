@@ -488,5 +488,5 @@ class Forgetful(TicTacToe):
 
 
 def test_a_position_that_is_not_the_one_of_the_view_is_noticed():
-    with pytest.raises(AssertionError, match="^position must give a position with the same moves"):
+    with pytest.raises(AssertionError, match=r"^position must give a position with the same moves"):
         check_game(Forgetful())

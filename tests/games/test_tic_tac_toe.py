@@ -113,7 +113,7 @@ def test_a_view_shows_the_whole_position_whatever_the_order_of_the_moves():
 
 @pytest.mark.parametrize("board", [None, 7, "XO", "XO......?", "XX.......", "O........"])
 def test_what_is_not_a_board_is_refused(board):
-    with pytest.raises(ValueError, match="^cannot read the board"):
+    with pytest.raises(ValueError, match=r"^cannot read the board"):
         GAME.position({"board": board})
 
 

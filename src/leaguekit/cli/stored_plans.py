@@ -52,6 +52,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     strategies: list[str]
     max_concurrent: int
     announce_lead: float
+    move_delay: float = 0.0
     data_dir: str
     seed: int | None = None
     ports: dict[str, int] = {}

@@ -69,7 +69,7 @@ async def _display(follower: Follower, options: argparse.Namespace) -> None:
 
 
 class LiveDisplay:
-    """Displays a league on the terminal and keeps it up to date, until the league is over.
+    """Displays a league on the terminal and keeps it up to date.
 
     ``notes`` are lines at its foot. They are drawn at the next refresh.
     """
@@ -79,10 +79,10 @@ class LiveDisplay:
         self._page = page
         self.notes: list[str] = []
 
-    async def run(self) -> None:
-        """Run until the league is over or the task is cancelled."""
+    async def run(self, *, until_over: bool = True) -> None:
+        """Run until the task is cancelled, or with ``until_over`` until the league is over."""
         with Screen() as screen:
-            while not _is_over(self._follower.live):
+            while not (until_over and _is_over(self._follower.live)):
                 self._follower.changed.clear()
                 self._draw(screen)
                 with contextlib.suppress(TimeoutError):
