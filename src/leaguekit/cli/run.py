@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import shlex
+import sys
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ from leaguekit.cli.player import add_move_delay_option
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.cli.run_agents import open_sockets, start_agents
 from leaguekit.cli.run_progress import RunDisplay, RunningLeague, follow
-from leaguekit.cli.stored_plans import RunPlan, read_run_plan, resume_command
+from leaguekit.cli.stored_plans import RunPlan, is_resumable, read_run_plan, resume_command
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.manager.operator import ADMIN_TOKEN
@@ -75,16 +76,30 @@ def run(options: argparse.Namespace) -> int:
     # Raises UnicodeEncodeError for an argument that is not UTF-8, before anything is opened.
     msgspec.json.encode(plan)
     program.check_file_limit(FILES_PER_PROCESS * (1 + plan.referees + plan.players))
-    with Processes(uses_fork=True) as processes:
-        token_file = default_file.with_name(ADMIN_TOKEN) if options.resume else None
-        manager = start_agents(plan, given_store, open_sockets(options, plan), processes, token_file)
-        display = RunDisplay(quiet=options.json, paced=plan.announce_lead > 0, resumed=options.resume is not None)
-        league = RunningLeague(plan, store, default_file.parent, manager, options.stay, options.resume is not None)
-        code = program.run(lambda stop: follow(league, processes, display, stop))
+    try:
+        code, display = _play(options, plan, given_store, default_file)
+    except KeyboardInterrupt:
+        # Before the league was followed. Its manager may have begun.
+        if is_resumable(store):
+            print(f"Go on with: {resume_command(store)}", file=sys.stderr if options.json else sys.stdout)
+        raise
     if display.failure is not None:
         where = f"; {resume_command(store)} prints the results" if code == 0 and store != MEMORY else ""
         raise CommandError(f"not everything could be printed: {display.failure.strerror}{where}")
     return code
+
+
+def _play(
+    options: argparse.Namespace, plan: RunPlan, given_store: str | None, default_file: Path
+) -> tuple[int, RunDisplay]:
+    """Start the agents, and follow the league. Returns the exit code, and the display with its failure."""
+    with Processes(uses_fork=True) as processes:
+        token_file = default_file.with_name(ADMIN_TOKEN) if options.resume else None
+        manager = start_agents(plan, given_store, open_sockets(options, plan), processes, token_file)
+        display = RunDisplay(quiet=options.json, paced=plan.announce_lead > 0, resumed=options.resume is not None)
+        store = given_store or default_file
+        league = RunningLeague(plan, store, default_file.parent, manager, options.stay, options.resume is not None)
+        return program.run(lambda stop: follow(league, processes, display, stop)), display
 
 
 def _new_plan(options: argparse.Namespace) -> RunPlan:
