@@ -56,7 +56,7 @@ async def serve(kind: str) -> None:
 
     more = {}
     if kind in ("with", "loaded"):
-        from leaguekit.agents.mcp_tools import agent_mcp_tools  # noqa: PLC0415
+        from leaguekit.agents.server import agent_mcp_tools  # noqa: PLC0415
         from leaguekit.transport.mcp.lazy_app import lazy_mcp_app  # noqa: PLC0415
 
         more = {"mcp": lazy_mcp_app(lambda: agent_mcp_tools("player", handler), 1_048_576)}

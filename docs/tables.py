@@ -108,7 +108,10 @@ def methods() -> str:
 
 
 def errors() -> str:
-    rows = ((*fault[:3], "yes" if fault.retryable else "no", *fault[4:]) for fault in CATALOGUE.values())
+    rows = (
+        (code, fault.name, fault.severity, "yes" if fault.retryable else "no", fault.sentence, fault.remedy)
+        for code, fault in CATALOGUE.items()
+    )
     return table(("code", "name", "severity", "retryable", "what is wrong", "what to do"), rows)
 
 

@@ -73,12 +73,11 @@ def _report(
     )
 
 
-def _error(code: str, name: str, *, next_retry: bool) -> m.GameError:
+def _error(code: str, *, next_retry: bool) -> m.GameError:
     return m.game_error(
         _referee,
         **_of_match,
         code=code,
-        name=name,
         player_id="P02",
         action_required="CHOOSE_PARITY_RESPONSE",
         consequence="Technical loss if no valid choice arrives in time",
@@ -242,21 +241,27 @@ SAMPLES: tuple[m.Message, ...] = (
     _report(None, {"P01": 1, "P02": 1}, 4, {"P01": "odd", "P02": "odd"}, "DRAW"),
     _report("P01", {"P01": 3, "P02": 0}, None, {"P01": "even", "P02": None}, "TECHNICAL_LOSS"),
     m.LeagueStandingsUpdate(**_manager, **_of_manager, standings=_STANDINGS, total_players=3),
-    m.league_error(
-        _manager,
-        code="E012",
-        name="AUTH_TOKEN_INVALID",
+    m.LeagueError(
+        **_manager,
+        error_code="E012",
+        error_description="AUTH_TOKEN_INVALID",
+        error_name="AUTH_TOKEN_INVALID",
         original_message_type="LEAGUE_QUERY",
         affected_player="P01",
         action_required="Send the token of your latest registration.",
         retryable=False,
         consequence="This message does not count.",
         retry_info=m.RetryInfo(retry_count=1, max_retries=3, next_retry_at=THEN, time_remaining=1.5),
-        detail="The auth_token is not valid here.",
-        context={"provided_token": "tok-inva…", "expected_format": "tok-{agent_id}-{hash}", "player_id": "P01"},
+        context={
+            "detail": "The auth_token is not valid here.",
+            "action": "LEAGUE_QUERY",
+            "provided_token": "tok-inva…",
+            "expected_format": "tok-{agent_id}-{hash}",
+            "player_id": "P01",
+        },
     ),
-    _error("E001", "TIMEOUT_ERROR", next_retry=True),
-    _error("E004", "INVALID_PARITY_CHOICE", next_retry=False),
+    _error("E001", next_retry=True),
+    _error("E004", next_retry=False),
     m.LeagueQuery(
         **_player,
         auth_token="tok-p01-secret",

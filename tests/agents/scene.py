@@ -204,7 +204,7 @@ class Player:
         try:
             result = await reply(self, params)
         except Refusal as refusal:
-            return msgspec.json.encode({"jsonrpc": "2.0", "id": call["id"], "error": refusal.error._asdict()})
+            return msgspec.json.encode({"jsonrpc": "2.0", "id": call["id"], "error": refusal.error})
         if isinstance(result, bytes):
             return result
         return msgspec.json.encode({"jsonrpc": "2.0", "id": call["id"], "result": result})

@@ -20,8 +20,8 @@ from msgspec import UNSET
 from leaguekit.league.events import FormLearned, RulesBroken, decode
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.rpc import MAX_BYTES, RpcRequest
-from leaguekit.referee.game_over_resend import resend_game_over
 from leaguekit.referee.match_runner import RulingRecord
+from leaguekit.referee.match_supervisor import resend_game_over
 from leaguekit.referee.open_player_client import MAX_INVITATIONS, DialectMemory, OpenPlayerClient
 from leaguekit.referee.open_profile import OpenProfileHandler
 from leaguekit.referee.player_client import PlayerObservations

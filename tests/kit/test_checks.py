@@ -44,27 +44,29 @@ def _check_named(name: str, what: Exception | None = None) -> Callable[[Performe
 def _area() -> Area[Performed]:
     """Return an area with a check that passes, one that fails, one that is not run, and checks that need them."""
     area: Area[Performed] = Area("one", "One area")
-    passes = area.required("passes", "It passes.", "000-L0001")(_check_named("passes"))
-    fails = area.required("fails", "It fails.", "000-L0002", "decision 3")(
+    passes = area.required("000-L0001", name="passes", sentence="It passes.")(_check_named("passes"))
+    fails = area.required("000-L0002", "decision 3", name="fails", sentence="It fails.")(
         _check_named("fails", Failed(Evidence(HOSTILE, HOSTILE, "something else")))
     )
-    says_nothing = area.required("nothing", "It says nothing.", "000-L0003")(
+    says_nothing = area.required("000-L0003", name="nothing", sentence="It says nothing.")(
         _check_named("nothing", NotRun("not for this one"))
     )
-    area.recommended("after_passed", "After what passed.", "000-L0004", needs=[passes])(_check_named("after_passed"))
-    after_failed = area.required("after_failed", "After what failed.", "000-L0005", needs=[fails])(
+    area.recommended("000-L0004", name="after_passed", sentence="After what passed.", needs=[passes])(
+        _check_named("after_passed")
+    )
+    after_failed = area.required("000-L0005", name="after_failed", sentence="After what failed.", needs=[fails])(
         _check_named("after_failed")
     )
-    area.required("after_that", "And after that.", "000-L0006", needs=[passes, after_failed])(
+    area.required("000-L0006", name="after_that", sentence="And after that.", needs=[passes, after_failed])(
         _check_named("after_that")
     )
-    area.required("after_nothing", "After what said nothing.", "000-L0007", needs=[says_nothing])(
+    area.required("000-L0007", name="after_nothing", sentence="After what said nothing.", needs=[says_nothing])(
         _check_named("after_nothing")
     )
-    area.recommended("advice", "It would be better.", "000-L0008")(
+    area.recommended("000-L0008", name="advice", sentence="It would be better.")(
         _check_named("advice", Failed(Evidence("a", "b", "c")))
     )
-    area.required("slow", "It takes its time.", "000-L0009", full=True)(_check_named("slow"))
+    area.required("000-L0009", name="slow", sentence="It takes its time.", full=True)(_check_named("slow"))
     return area
 
 
@@ -111,7 +113,9 @@ def test_what_agents_say_is_shown_short_harmless_and_without_tokens() -> None:
 
 def test_a_fault_of_the_kit_is_not_held_against_the_agent() -> None:
     area: Area[Performed] = Area("one", "One area")
-    area.required("broken", "It is broken.", "000-L0001")(_check_named("broken", KeyError("no such thing")))
+    area.required("000-L0001", name="broken", sentence="It is broken.")(
+        _check_named("broken", KeyError("no such thing"))
+    )
     _, (outcome,) = _run(area.checks)
     assert (outcome.state, outcome.reason) == ("not run", "the kit itself failed: KeyError('no such thing')")
     report = Report("player", "P", [outcome])
@@ -129,11 +133,11 @@ def _text(report: Report) -> str:
 
 def test_an_agent_that_is_in_no_state_to_be_checked_is_not_judged() -> None:
     area: Area[Performed] = Area("one", "One area")
-    unfit = area.required("ready", "It is ready.", "000-L0001")(
+    unfit = area.required("000-L0001", name="ready", sentence="It is ready.")(
         _check_named("ready", NotCheckable("it has begun; take another"))
     )
-    after = area.required("after", "It plays.", "000-L0001", needs=[unfit])(_check_named("after"))
-    area.required("last", "It ends.", "000-L0001", needs=[after])(_check_named("last"))
+    after = area.required("000-L0001", name="after", sentence="It plays.", needs=[unfit])(_check_named("after"))
+    area.required("000-L0001", name="last", sentence="It ends.", needs=[after])(_check_named("last"))
     performed, outcomes = _run(area.checks)
     assert performed == ["ready"]
     assert [one.reason for one in outcomes[1:]] == ["it rests on one.ready, which could not be decided"] * 2
@@ -169,12 +173,14 @@ def test_the_text_has_a_mark_the_sentence_and_the_source_of_each_check(report: R
 
 def test_checks_in_a_row_that_were_not_run_for_one_reason_are_told_as_one() -> None:
     one, two = Area[Performed]("one", "One area"), Area[Performed]("two", "Another")
-    fails = one.required("fails", "It fails.", "000-L0001")(_check_named("fails", Failed(Evidence(came="x"))))
+    fails = one.required("000-L0001", name="fails", sentence="It fails.")(
+        _check_named("fails", Failed(Evidence(came="x")))
+    )
     for area in (one, one, two, two):
         name = f"after{len(area.checks)}"
-        area.required(name, "It rests.", "000-L0001", needs=[fails])(_check_named(name))
-    two.required("passes", "It passes.", "000-L0001")(_check_named("passes"))
-    two.required("other", "It is alone.", "000-L0001", needs=[fails])(_check_named("other"))
+        area.required("000-L0001", name=name, sentence="It rests.", needs=[fails])(_check_named(name))
+    two.required("000-L0001", name="passes", sentence="It passes.")(_check_named("passes"))
+    two.required("000-L0001", name="other", sentence="It is alone.", needs=[fails])(_check_named("other"))
     _, outcomes = _run([*one.checks, *two.checks])
     assert _text(Report("player", "P", outcomes)).splitlines()[3:10] == [
         "  · 4 checks, one.after1 to two.after1",
@@ -233,3 +239,31 @@ def test_a_build_breaks_only_for_what_is_required(report: Report) -> None:
 )
 def test_a_requirement_is_shown_with_its_place(requirement: str, place: str) -> None:
     assert source_of(requirement) == place
+
+
+LIMIT_SECONDS = 2.5
+
+
+def test_a_check_has_its_id_from_the_function_and_its_sentence_from_the_docstring() -> None:
+    area: Area[Performed] = Area("one", "One area")
+
+    @area.required("000-L0001", "decision 3", what="a call")
+    async def in_time(_performed: Performed) -> Evidence:
+        """The agent answers {what}
+        within {LIMIT_SECONDS:g} seconds."""
+        return Evidence()
+
+    assert area.checks == [in_time]
+    assert (in_time.id, in_time.sentence) == ("one.in_time", "The agent answers a call within 2.5 seconds.")
+    assert (in_time.requirements, in_time.is_required) == (("000-L0001", "decision 3"), True)
+
+
+def test_a_misspelt_option_of_a_check_is_an_error() -> None:
+    area: Area[Performed] = Area("one", "One area")
+
+    async def in_time(_performed: Performed) -> Evidence:
+        """The agent answers in time."""
+        return Evidence()
+
+    with pytest.raises(TypeError, match=r"one\.in_time: ful is neither an option nor a word"):
+        area.required("000-L0001", ful=True)(in_time)

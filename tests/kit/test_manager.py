@@ -15,8 +15,7 @@ from leaguekit.agents.world import World
 from leaguekit.kit.checks import Check, CheckSettings, Failed, Outcome, run_checks
 from leaguekit.kit.exchanges import IncomingRequest
 from leaguekit.kit.manager import CHECKS, check_manager
-from leaguekit.kit.manager.harness import ManagerHarness
-from leaguekit.kit.manager.standings import check_ties
+from leaguekit.kit.manager.harness import ManagerHarness, check_ties
 from leaguekit.kit.report import Report
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings

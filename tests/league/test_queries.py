@@ -306,7 +306,7 @@ def test_a_query_changes_nothing(play: Play) -> None:
 
 
 def test_a_players_own_record_goes_with_its_matches(play: Play) -> None:
-    assert queries.own_record(play.league, "P01") == m.OwnRecord(wins=1, losses=0, draws=0, points=3)
+    assert play.league.table.rows["P01"].record == m.OwnRecord(wins=1, losses=0, draws=0, points=3)
 
 
 def test_a_league_waits_for_a_referee_and_for_the_operator_who_is_told_of_a_few_matches() -> None:

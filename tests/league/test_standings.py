@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
-from leaguekit.league.standings import MAX_CHANGES, Placing, Table
+from leaguekit.league.standings import MAX_CHANGES, Table
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import player_id
 from tests.league.play import BY_ID, drawn, failed, won
@@ -121,7 +121,7 @@ def test_then_sonneborn_berger_decides() -> None:
     _draw(table, "P03", "P06")
     # P01, P02 and P04 have three points. P02 has beaten P04 among them; P01 has beaten somebody with one point.
     assert _order(table)[:3] == ["P02", "P01", "P04"]
-    placings = table.placings()
+    placings = {row.player_id: row for row in table.placed_rows()}
     assert [placings[name].head_to_head for name in ("P02", "P01", "P04")] == [3, 0, 0]
     assert [placings[name].sonneborn_berger for name in ("P02", "P01", "P04")] == [None, 1.0, 0.0]
     assert [placings[name].decided_by for name in ("P02", "P01", "P04")] == [None, "head_to_head", "sonneborn_berger"]
@@ -148,9 +148,11 @@ def test_then_wins_decide() -> None:
         _draw(table, one, other)
     _win(table, "P02", "P07")
     # Three points each, no match between them, and a score of two; P02 has a win.
-    (first, one), (second, other) = list(table.placings().items())[:2]
-    assert (first, one.head_to_head, one.sonneborn_berger, one.decided_by) == ("P02", 0, 2.0, None)
-    assert (second, other.head_to_head, other.sonneborn_berger, other.decided_by) == ("P01", 0, 2.0, "wins")
+    first, second = [
+        (row.player_id, row.head_to_head, row.sonneborn_berger, row.decided_by) for row in table.placed_rows()[:2]
+    ]
+    assert first == ("P02", 0, 2.0, None)
+    assert second == ("P01", 0, 2.0, "wins")
 
 
 @pytest.mark.proves("000-L1020")
@@ -168,8 +170,8 @@ def test_a_lot_from_the_seed_decides_at_last_and_its_players_share_a_rank() -> N
     lots = {name: hashlib.sha256(f"{SEED}:lot:{name}".encode()).hexdigest() for name in table.rows}
     equal = sorted(table.rows.keys() - {"P11"}, key=lots.__getitem__)
     assert _order(table) == ["P11", *equal]
-    first, *others = table.placings().values()
-    assert first == Placing(shared_rank=1)
+    first, *others = table.placed_rows()
+    assert (first.shown_rank, first.decided_by, first.head_to_head, first.sonneborn_berger) == ("1", None, None, None)
     assert {(one.shown_rank, one.head_to_head, one.sonneborn_berger) for one in others} == {("2=", 0, 0.0)}
     assert [one.decided_by for one in others] == [None, *["lot"] * 18]
     assert [row.rank for row in table.standings().values()] == list(range(1, 21))
@@ -180,8 +182,8 @@ def test_a_lot_from_the_seed_decides_at_last_and_its_players_share_a_rank() -> N
 def test_before_lots_are_drawn_the_lower_id_decides_so_that_nobody_can_choose_a_lot() -> None:
     table = _table(20)
     assert _order(table) == list(table.rows)
-    assert {one.shown_rank for one in table.placings().values()} == {"1="}
-    assert table.placings()["P02"].decided_by == "id"
+    assert {one.shown_rank for one in table.placed_rows()} == {"1="}
+    assert table.placed_rows()[1].decided_by == "id"
 
 
 def test_the_lower_id_decides_at_last_and_by_its_number() -> None:
@@ -346,7 +348,7 @@ def test_the_order_and_the_shared_ranks_are_those_of_a_reference_made_by_brute_f
             table.standings()
     groups = _reference(list(table.rows), matches, tie_breaks, seed)
     assert _order(table) == [player for group in groups for player in group]
-    shown = [placing.shown_rank for placing in table.placings().values()]
+    shown = [row.shown_rank for row in table.placed_rows()]
     ranks = [1 + sum(map(len, groups[:place])) for place in range(len(groups))]
     assert shown == [
         f"{rank}=" if len(group) > 1 else str(rank) for rank, group in zip(ranks, groups, strict=True) for _ in group
@@ -363,5 +365,5 @@ def test_scores_are_right_after_more_changes_than_are_remembered() -> None:
             table.count(result)
         looked_at.standings()
     assert len(looked_at._changes) <= MAX_CHANGES + 2
-    assert looked_at.placings() == counted.placings()
-    assert any(one.decided_by == "sonneborn_berger" for one in counted.placings().values())
+    assert looked_at.placed_rows() == counted.placed_rows()
+    assert any(one.decided_by == "sonneborn_berger" for one in counted.placed_rows())

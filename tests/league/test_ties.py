@@ -12,8 +12,9 @@ from leaguekit.league import snapshot
 from leaguekit.league.audit import Audit
 from leaguekit.league.sentences import EventFormatter
 from leaguekit.league.settings import Settings
+from leaguekit.league.standings import PlacedRow
 from leaguekit.league.state import League
-from leaguekit.league.ties import PlacedRow, describe_order, first_place, placed_rows, score_text, tie_sentences
+from leaguekit.league.ties import describe_order, first_place, score_text, tie_sentences
 from tests.league.play import BY_ID, Play, drawn, failed, won
 
 DEFAULT = Settings(league_id="any").tie_breaks
@@ -50,7 +51,7 @@ def draws(players: int, seed: str | None = SEED, **settings: object) -> Play:
 
 
 def test_two_players_with_one_draw_share_the_first_place_and_a_lot_names_the_champion() -> None:
-    rows = placed_rows(draws(2).league.table)
+    rows = draws(2).league.table.placed_rows()
     lots = {name: hashlib.sha256(f"{SEED}:lot:{name}".encode()).hexdigest() for name in ("P01", "P02")}
     first, second = sorted(lots, key=lots.__getitem__)
     assert [(one.rank, one.shown_rank, one.player_id) for one in rows] == [(1, "1=", first), (2, "1=", second)]
@@ -81,7 +82,7 @@ def test_lots_are_drawn_when_the_league_starts_and_not_before() -> None:
 def test_a_league_from_its_snapshot_has_the_same_lots() -> None:
     league = draws(8).league
     restored, _ = snapshot.restore(snapshot.save(league, 7))
-    assert restored.table.placings() == league.table.placings()
+    assert restored.table.placed_rows() == league.table.placed_rows()
     waiting = Play(players=9, seed_hex=SEED).league
     restored, _ = snapshot.restore(snapshot.save(waiting, 7))
     assert list(restored.table.standings()) == list(waiting.table.standings())
@@ -109,7 +110,7 @@ def test_whatever_decided_is_named_and_only_where_points_are_equal() -> None:
 
 def test_before_anything_is_played_there_is_nothing_to_say() -> None:
     play = Play(players=3, referees=1, seed_hex=SEED).begin()
-    assert tie_sentences(placed_rows(play.league.table), DEFAULT, 5) == []
+    assert tie_sentences(play.league.table.placed_rows(), DEFAULT, 5) == []
     assert tie_sentences([], DEFAULT, 5) == []
 
 
@@ -129,7 +130,7 @@ def test_of_many_ties_the_first_are_told(pairs: int, last: str) -> None:
 
 
 def test_of_many_equal_players_the_first_are_named() -> None:
-    rows = placed_rows(draws(9).league.table)
+    rows = draws(9).league.table.placed_rows()
     ids = [one.player_id for one in rows]
     assert first_place(rows, is_over=True).startswith(
         f"{', '.join(ids[:5])} and 4 more share the first place with 8 points"
@@ -156,7 +157,7 @@ def test_a_real_league_is_decided_by_each_tie_break_in_turn() -> None:
                 play.record(
                     name, drawn(match) if chance < 4 else failed(match, match.b) if chance < 5 else won(match, match.a)
                 )
-        rows = placed_rows(play.league.table)
+        rows = play.league.table.placed_rows()
         assert [one.rank for one in rows] == [1, 2, 3, 4, 5, 6]
         deciders |= {one.decided_by for one in rows}
     assert deciders >= {None, "head_to_head", "sonneborn_berger", "lot"}
@@ -186,7 +187,7 @@ def test_a_league_of_an_older_release_keeps_the_id_as_its_last_tie_break() -> No
         audit.take(number, text)
     assert audit.close() == []
     assert league.settings.tie_breaks == BY_ID
-    rows = placed_rows(league.table)
+    rows = league.table.placed_rows()
     assert [(one.player_id, one.shown_rank, one.decided_by) for one in rows] == [
         ("P01", "1=", None),
         ("P02", "1=", "id"),

@@ -9,9 +9,9 @@ from hashlib import sha256
 
 import pytest
 
-from leaguekit.player.keyed_random import KeyedRandom, match_key
+from leaguekit.player.keyed_random import KeyedRandom
 
-KEY = match_key(7, "P01", "R1M1", 1)
+KEY = (7, "P01", "R1M1", 1)
 
 
 def numbers(generator: KeyedRandom) -> list[object]:
@@ -66,7 +66,7 @@ def test_its_numbers_are_spread_evenly() -> None:
     assert all(0 <= number < 1 for number in floats)
     assert abs(statistics.fmean(floats) - 1 / 2) < 0.01
     assert abs(statistics.pvariance(floats) - 1 / 12) < 0.003
-    firsts = Counter(KeyedRandom(match_key(1, "P01", f"R{number}M1", 1)).choice("abc") for number in range(3_000))
+    firsts = Counter(KeyedRandom((1, "P01", f"R{number}M1", 1)).choice("abc") for number in range(3_000))
     assert set(firsts) == {*"abc"}
     assert all(900 < count < 1_100 for count in firsts.values())
 

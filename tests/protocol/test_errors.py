@@ -75,7 +75,8 @@ def test_a_code_has_the_name_that_the_documents_give_it(code, name):
 
 @pytest.mark.parametrize(("code", "name", "severity"), SEVERITIES)
 def test_a_code_has_the_severity_of_document_002(code, name, severity):
-    assert CATALOGUE[code][:3] == (code, name, severity)
+    fault = CATALOGUE[code]
+    assert (fault.code, fault.name, fault.severity) == (code, name, severity)
 
 
 @pytest.mark.parametrize(("theirs", "their_name", "code", "name"), CLASHES)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.decoding import decode, encode, prepare_decoder, violations
+from leaguekit.protocol.decoding import decode, encode, violations
 from leaguekit.protocol.errors import InvalidMessage
 from leaguekit.protocol.fields import MatchId, PlayerId
 from leaguekit.protocol.patterns import MAX_CACHED_TEXTS, Pattern, checker, valid
@@ -38,7 +38,7 @@ def test_what_we_send_fits_the_first_time_and_once_it_is_known(sample: m.Message
 
 def test_what_was_made_ready_before_reads_the_same() -> None:
     for sample in SAMPLES:
-        prepare_decoder(type(sample))
+        checker(type(sample))
     assert [decode(encode(sample)) for sample in SAMPLES] == list(SAMPLES)
 
 

@@ -17,6 +17,7 @@ from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.decoding import violations
+from leaguekit.referee.match_runner import MatchRunner
 from leaguekit.referee.referee import RefereeAgent, RegistrationRefused
 from leaguekit.referee.ruling_journal import MARK_DELAY_SECONDS
 from leaguekit.referee.transcripts import Transcript
@@ -878,10 +879,14 @@ async def test_closing_breaks_off_what_a_forgotten_match_still_tells_its_players
 async def test_a_match_is_not_idle_while_a_message_waits_for_the_one_before_it(scene: Scene) -> None:
     """GAME_OVER waits for GAME_ERROR, which is acknowledged late. The match is examined between the two."""
     were_idle: list[bool] = []
+    examining: list[asyncio.Task[None]] = []
+
+    async def examine(runner: MatchRunner) -> None:
+        await runner._notifier._sent["A"].wait()
+        were_idle.append(runner.is_idle)
 
     async def slow(player: Player, call: Json) -> Json:
-        runner = scene.referee.matches.remembered["R1M1"]
-        runner._notifier._sent["A"].add_done_callback(lambda _sent: were_idle.append(runner.is_idle))
+        examining.append(asyncio.create_task(examine(scene.referee.matches.remembered["R1M1"])))
         return await after(0.05)(player, call)
 
     scene.player("P01", game_invitation=silent, game_error=slow), scene.player("P02")

@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self
 
 import jsonschema_rs
@@ -406,10 +407,13 @@ async def test_what_operators_did_is_marked_and_kept_whatever_happens_after_it(t
 
 # The projection by itself
 
+# A runner that waits for the operator.
+IDLE = SimpleNamespace(progress={}, start_when=None, start_at=None, waits_for=[])
+
 
 def test_changes_lead_from_each_state_of_a_league_to_the_next() -> None:
     league = League()
-    projection = Projection(league)
+    projection = Projection(league, IDLE)
     before, state, changes = None, {}, 0
     for number, text in enumerate(whole().log, start=1):
         event = decode(text)
@@ -447,7 +451,7 @@ def played_again() -> Play:
 def test_movement_is_since_the_round_before_whatever_happens(played: Callable[[], Play]) -> None:
     """As the league's figures have it, which are made from scratch."""
     league = League()
-    projection = Projection(league)
+    projection = Projection(league, IDLE)
     seen = set()
     for number, text in enumerate(played().log, start=1):
         event = decode(text)
@@ -468,7 +472,7 @@ def test_a_league_of_a_hundred_fits_into_a_page_load() -> None:
     play.begin()
     play.play_round()
     play.announce()
-    projection = Projection(play.league)
+    projection = Projection(play.league, IDLE)
     for number, text in enumerate(play.log, start=1):
         projection.apply(number, decode(text))
     answers = {

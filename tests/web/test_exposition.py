@@ -8,8 +8,8 @@ from leaguekit.web.prometheus import Exposition
 
 def test_a_family_has_a_head_and_a_line_for_each_of_its_labels() -> None:
     text = Exposition()
-    text.gauge("agents", "Agents by state", [({"state": "ACTIVE"}, 3), ({"state": 'a "b"\\\n'}, 0.5)])
-    text.counter("events_total", "Events", [({}, 12_345_678)])
+    text.add("gauge", "agents", "Agents by state", [({"state": "ACTIVE"}, 3), ({"state": 'a "b"\\\n'}, 0.5)])
+    text.add("counter", "events_total", "Events", 12_345_678)
     assert text.text().decode().splitlines() == [
         "# HELP agents Agents by state",
         "# TYPE agents gauge",
@@ -26,7 +26,7 @@ def test_a_histograms_buckets_add_up_to_its_count() -> None:
     for seconds in (0.05, 0.5, 0.5, 3.0):
         histogram.add(seconds)
     text = Exposition()
-    text.histogram("answer_seconds", "Answers", [({"method": "ping"}, histogram)])
+    text.add("histogram", "answer_seconds", "Answers", [({"method": "ping"}, histogram)])
     assert text.text().decode().splitlines()[2:] == [
         'answer_seconds_bucket{method="ping",le="0.1"} 1',
         'answer_seconds_bucket{method="ping",le="1"} 3',

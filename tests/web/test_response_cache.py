@@ -262,7 +262,7 @@ async def test_metrics_are_made_once_for_all_that_ask_at_the_same_time(
         made.append(arguments)
         return b"league_round 0\n"
 
-    monkeypatch.setattr(metrics_exporter, "exposition", counted)
+    monkeypatch.setattr(metrics_exporter.MetricsExporter, "_make_text", counted)
     async with Hall(tmp_path) as hall:
         dashboard = Dashboard(hall.manager)
         assert {(await get(dashboard, "/metrics")).body for _ in range(100)} == {b"league_round 0\n"}

@@ -236,10 +236,10 @@ async def test_when_there_is_no_room_the_address_with_the_most_spectators_gives_
         broadcaster = (await opened(hall)).broadcaster
         school = [Spectator() for _ in range(5)]
         for one in school:
-            assert broadcaster.raise_file_limit("192.0.2.1")
+            assert broadcaster.has_room_for("192.0.2.1")
             await broadcaster.subscribe(one, "192.0.2.1")
-        assert not broadcaster.raise_file_limit("192.0.2.1")
-        assert broadcaster.raise_file_limit("198.51.100.1")
+        assert not broadcaster.has_room_for("192.0.2.1")
+        assert broadcaster.has_room_for("198.51.100.1")
         assert [one.has_ended for one in school] == [True, False, False, False, False]
         await broadcaster.subscribe(Spectator(), "198.51.100.1")
         assert len(broadcaster) == 5

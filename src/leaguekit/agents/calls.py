@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -25,23 +25,14 @@ _INTERNAL_ERROR = -32603
 _INVALID_TOKEN = 3001
 
 
-class _CodedError(msgspec.Struct):
-    class Error(msgspec.Struct):
-        class Data(msgspec.Struct):
-            error_code: str
-
-        data: Data
-
-    error: Error
-
-
 # The maximum size of an answer whose content does not matter. The error page of a framework may be long.
 MAX_ANY_ANSWER_BYTES = 131_072
 
 
-class _NumberedError(msgspec.Struct):
+class _Refusal(msgspec.Struct):
     class Error(msgspec.Struct):
-        code: int
+        code: Any = None
+        data: Any = None
 
     error: Error
 
@@ -103,8 +94,11 @@ def has_registration_digest(pong: bytes, digest: str) -> bool:
     return read_pong(pong).get("registering") == digest
 
 
-async def answers_ping(caller: Caller, url: str, agent_id: str, seconds: float) -> bool:
-    """Whether an agent answers a ping. An answer that states another id, or no id yet, does not count."""
+async def answers_ping(caller: Caller, url: str, seconds: float, agent_id: str | None = None) -> bool:
+    """Whether a ping is answered. With an ``agent_id``, an answer that states another id, or no id yet, does not count.
+
+    If this machine is too slow or cannot call, the result is True.
+    """
     try:
         body = await ping(caller, url, seconds)
     except CallerLate:
@@ -112,13 +106,20 @@ async def answers_ping(caller: Caller, url: str, agent_id: str, seconds: float) 
     except CallFailed:
         return False
     stated = claimed_identity(body)
-    return stated is None or stated[0] == agent_id
+    return agent_id is None or stated is None or stated[0] == agent_id
 
 
 def error_code_of(refusal: RpcRefusal) -> str | None:
     """The catalogue's code of a refusal, or None if the peer gave none."""
     data = refusal.error.data
     return data.get("error_code") if isinstance(data, dict) else None
+
+
+def detail_of(refusal: RpcRefusal) -> str:
+    """The sentence about the cause of a refusal, or an empty string."""
+    data = refusal.error.data
+    context = data.get("context") if isinstance(data, dict) else None
+    return context.get("detail") or "" if isinstance(context, dict) else ""
 
 
 def is_transient(refusal: RpcRefusal) -> bool:
@@ -128,19 +129,22 @@ def is_transient(refusal: RpcRefusal) -> bool:
 
 def read_error_code(answer: bytes) -> str | None:
     """The catalogue's code in an undecoded answer, or None if the answer is not a refusal with a code."""
-    try:
-        return msgspec.json.decode(answer, type=_CodedError).error.data.error_code
-    except DECODE_ERRORS:
-        return None
+    return _read_codes(answer)[1]
 
 
 def refuses_token(answer: bytes) -> bool:
     """Whether an undecoded answer refuses the token of a message, by the number of document 001 or by our code."""
+    number, code = _read_codes(answer)
+    return number == _INVALID_TOKEN or code == "E012"
+
+
+def _read_codes(answer: bytes) -> tuple[object, str | None]:
+    """The number and the catalogue's code of a refusal. Each is None if the answer has none."""
     try:
-        refused = msgspec.json.decode(answer, type=_NumberedError).error.code == _INVALID_TOKEN
+        error = msgspec.json.decode(answer, type=_Refusal).error
     except DECODE_ERRORS:
-        return False
-    return refused or read_error_code(answer) == "E012"
+        return None, None
+    return error.code, error.data.get("error_code") if isinstance(error.data, dict) else None
 
 
 def is_caller_unknown(answer: bytes) -> bool:

@@ -16,7 +16,7 @@ from leaguekit.transport.base import Peer
 _FIELD = re.compile(rb'"(auth_token|match_id|sender|secret|code)"\s*:\s*"([^"\\]{1,200})"')
 
 
-class TokenOwner(NamedTuple):
+class TokenOwner(msgspec.Struct, frozen=True):
     """The agent that a token belongs to, or the operator."""
 
     role: Literal["player", "referee", "operator", "manager"]
@@ -65,31 +65,20 @@ _tokens_decoder = msgspec.json.Decoder(_Tokens)
 
 
 def token_in(message: bytes) -> str:
-    """The token in a message that came without JSON-RPC, or empty if there is none."""
+    """The token in an undecoded message, or empty if there is none."""
     try:
-        return _tokens_decoder.decode(message).auth_token
+        tokens = _tokens_decoder.decode(message)
     except DECODE_ERRORS:
         return ""
+    return tokens.auth_token or tokens.admin_token
 
 
 def token_of(request: RpcRequest) -> str:
     """The token in a request, or empty if there is none. In a batch, and in other forms, it is the first token."""
-    call = None if request.is_batch else request.calls[0]
     token = ""
-    if isinstance(call, Call):
-        if call.message is None:
-            token = _token_in_params(call)
-        elif isinstance(value := getattr(call.message, "auth_token", None), str):
-            token = value
+    if not request.is_batch and isinstance(call := request.calls[0], Call):
+        token = token_in(call.params) if call.message is None else getattr(call.message, "auth_token", "")
     return token or credentials_in(request.body).auth_token
-
-
-def _token_in_params(call: Call) -> str:
-    try:
-        tokens = _tokens_decoder.decode(call.params)
-    except DECODE_ERRORS:
-        return ""
-    return tokens.auth_token or tokens.admin_token
 
 
 def endpoint_in(call: Call | InvalidCall) -> str:

@@ -56,14 +56,6 @@ IdentifyToken = Callable[[str], TokenOwner | None]
 _ANY_CALL = RpcRequest(b'{"jsonrpc":"2.0","method":"batch","id":null}')
 
 
-def identify_nobody(_token: str) -> None:
-    """The default of a server that does not look at the token of every request."""
-
-
-def _identify_no_body(_beginning: bytes, _peer: Peer) -> None:
-    """The default of a server that knows no tokens."""
-
-
 class RateLimiter:
     """Limits the rate of requests per caller, with a token bucket for each.
 
@@ -72,7 +64,7 @@ class RateLimiter:
     """
 
     def __init__(
-        self, identify: IdentifyToken = identify_nobody, identify_body: IdentifyBody = _identify_no_body
+        self, identify: IdentifyToken | None = None, identify_body: IdentifyBody = lambda _beginning, _peer: None
     ) -> None:
         """``identify`` is called for every request, and ``identify_body`` only where the result matters."""
         self._identify = identify
@@ -95,18 +87,12 @@ class RateLimiter:
 
     def acquire_for_message(self, token: str, peer: Peer, size: int = 0) -> float:
         """Count a message of that size that did not come by JSON-RPC."""
-        account = self._account(token, peer)
-        if account is None:
-            return 0.0
-        buckets, key = account
-        seconds = self._take(buckets, key)
-        if not seconds and size > BYTES_PER_REQUEST:
-            buckets.charge(key, size / BYTES_PER_REQUEST)
-        return seconds
+        account = self._account(self._owner_of(token), peer)
+        return 0.0 if account is None else self._take(*account, size)
 
     def acquire_for_page(self, peer: Peer) -> float:
         """Count a request for a page of the dashboard or for the manager's health."""
-        return self._take(self._pages, _address_key(peer))
+        return self._take(self._pages, _address_key(peer), 0)
 
     def charging_send(self, peer: Peer, send: Send) -> Send:
         """Wrap an ASGI ``send``, so that the reader of a page is charged for the bytes that are sent."""
@@ -134,7 +120,7 @@ class RateLimiter:
 
     def sender_of(self, request: RpcRequest) -> str | None:
         """The name of the agent that owns the token in a request."""
-        known = self._identify(token) if (token := token_of(request)) else None
+        known = self._owner_of(token_of(request))
         return None if known is None else known.id or known.role
 
     def sender_of_body(self, body: bytes, peer: Peer) -> str | None:
@@ -142,8 +128,7 @@ class RateLimiter:
         known = self._token_owner(body, peer)
         return None if known is None else known.id or known.role
 
-    def _account(self, token: str, peer: Peer) -> _Account | None:
-        known = self._identify(token) if token else None
+    def _account(self, known: TokenOwner | None, peer: Peer) -> _Account | None:
         if known is None:
             return self._addresses, _address_key(peer)
         return None if known.role == "operator" else self._agent_account(known)
@@ -153,15 +138,20 @@ class RateLimiter:
 
     def _token_owner(self, body: bytes, peer: Peer) -> TokenOwner | None:
         beginning = body[:BYTES_BEFORE_ADMISSION]
-        if self._identify is identify_nobody:
+        if self._identify is None:
             return self._identify_body(beginning, peer)
-        token = credentials_in(beginning).auth_token
-        return self._identify(token) if token else None
+        return self._owner_of(credentials_in(beginning).auth_token)
 
-    def _take(self, buckets: TokenBuckets, key: _Key, cost: float = 1.0) -> float:
-        seconds = buckets.take(key, cost)
+    def _owner_of(self, token: str) -> TokenOwner | None:
+        return self._identify(token) if token and self._identify is not None else None
+
+    def _take(self, buckets: TokenBuckets, key: _Key, size: int) -> float:
+        """Count a request, and charge for its bytes."""
+        seconds = buckets.take(key)
         if seconds:
             self._warn(key)
+        elif size > BYTES_PER_REQUEST:
+            buckets.charge(key, size / BYTES_PER_REQUEST)
         return seconds
 
     def _warn(self, key: _Key) -> None:
@@ -202,7 +192,7 @@ class RateLimiter:
 
         The requests of the operator are not counted.
         """
-        if self._identify is identify_nobody:
+        if self._identify is None:
             cost = float(len(request.calls)) if request.is_batch else 1.0
             account: _Account | None = self._addresses, _address_key(peer)
             if self._over_limit:
@@ -210,7 +200,8 @@ class RateLimiter:
         else:
             calls = request.calls
             cost = _cost(calls[0].method) if len(calls) == 1 else sum(_cost(call.method) for call in calls)
-            account = self._account(token_of(request), peer)
+            token = token_of(request)
+            account = self._account(self._identify(token) if token else None, peer)
         if account is None:
             return None, 0.0
         buckets, key = account

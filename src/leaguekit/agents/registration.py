@@ -2,7 +2,6 @@
 
 Registrar            registers an agent, with retries
 Identity             the id and the token of an agent in its league
-Kind                 the differences between players and referees
 RegistrationRefused  the league refuses the agent
 """
 
@@ -11,20 +10,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import math
 import re
 from collections.abc import Awaitable, Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from leaguekit.agents.calls import MAX_ANY_ANSWER_BYTES, ask, error_code_of, is_transient, next_id, registration_digest
+from leaguekit.agents.calls import (
+    MAX_ANY_ANSWER_BYTES,
+    ask,
+    detail_of,
+    error_code_of,
+    is_transient,
+    next_id,
+    registration_digest,
+)
 from leaguekit.agents.logs import log_fields
 from leaguekit.agents.retries import Backoff
+from leaguekit.agents.tasks import cancel
 from leaguekit.agents.world import World
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol import messages as m
@@ -47,6 +54,8 @@ _TRANSIENT_STATUSES = (TOO_MANY_REQUESTS, 502, 503, 504)
 SETTLING_SECONDS = 2.5
 # The folder of an agent whose manager does not name its league.
 UNNAMED_LEAGUE = "league"
+# The code with which a manager says that it cannot reach the agent's endpoint.
+UNREACHABLE = "E048"
 # The number of attempts of a new agent while the manager says that it cannot reach the agent's endpoint. An agent that
 # has been in the league before tries without a limit.
 MAX_UNREACHABLE = 4
@@ -62,6 +71,11 @@ WRITE_RETRY_SECONDS = 5.0
 
 T = TypeVar("T")
 Response = m.LeagueRegisterResponse | m.RefereeRegisterResponse
+# The registration of each role, and the answer to it.
+_MESSAGES: dict[Role, tuple[Callable[..., m.Request], type[Response]]] = {
+    "player": (m.LeagueRegisterRequest, m.LeagueRegisterResponse),
+    "referee": (m.RefereeRegisterRequest, m.RefereeRegisterResponse),
+}
 # What an agent was before in a league with this id: nobody that it knows of, the same agent, or another agent that this
 # league does not know. The last happens if a league that was not stored is started again with the same id.
 Before = Literal["nobody", "same", "another"]
@@ -76,10 +90,6 @@ class RegistrationRefused(Exception):
         self.code = code
         is_repeated = remedy.rstrip(".").lower() in reason.lower()
         super().__init__(f"{reason.rstrip('.')}." if is_repeated else f"{reason.rstrip('.')}. {remedy}")
-
-
-class _EndpointUnreachable(RegistrationRefused):
-    """The manager could not reach the agent's endpoint. It may be able to a moment later."""
 
 
 class Identity(Struct, frozen=True, kw_only=True, dict=True):
@@ -110,14 +120,6 @@ class Identity(Struct, frozen=True, kw_only=True, dict=True):
         return not self.derived or (token is not UNSET and tokens.are_equal(token, self._manager_token))
 
 
-class Kind(NamedTuple):
-    """The messages with which an agent of a role registers."""
-
-    role: Role
-    request: Callable[..., m.Request]
-    response: type[Response]
-
-
 class _SentRequest(Struct):
     """The fields by which a manager recognises a repeated registration."""
 
@@ -125,12 +127,6 @@ class _SentRequest(Struct):
     timestamp: str
     # None if the manager had not named its league.
     league_id: str | None = None
-
-
-def _league_in(pong: bytes) -> str | None:
-    """The league in the answer to a ping, or None if there is none."""
-    league_id = read_pong(pong).get("league_id")
-    return league_id if isinstance(league_id, str) else None
 
 
 async def fetch_league_id(caller: Caller, url: str) -> str | None:
@@ -141,7 +137,8 @@ async def fetch_league_id(caller: Caller, url: str) -> str | None:
     response = await caller.post(url, request("ping", b"{}", next_id()), PING_SECONDS, MAX_ANY_ANSWER_BYTES)
     if response.status in _TRANSIENT_STATUSES:
         raise Unreachable(f"{url} answers with the HTTP status {response.status}", connected=True)
-    return _league_in(response.body)
+    league_id = read_pong(response.body).get("league_id")
+    return league_id if isinstance(league_id, str) else None
 
 
 class Registrar:
@@ -155,7 +152,7 @@ class Registrar:
         self,
         world: World,
         manager_url: str,
-        kind: Kind,
+        role: Role,
         meta: m.PlayerMeta | m.RefereeMeta,
         prepare: Callable[[Identity, Before], Awaitable[None]],
         *,
@@ -168,8 +165,7 @@ class Registrar:
         self._address = codes.without_codes(manager_url)
         self.identity: Identity | None = None
         self._world = world
-        self._kind = kind
-        self.role = kind.role
+        self.role = role
         self._meta = meta
         self._prepare = prepare
         # Not in the folder of the league, because the league may not be known when the request is sent.
@@ -177,8 +173,8 @@ class Registrar:
         # Why a file of an earlier run cannot be read, or empty.
         self._read_error = ""
         self._unanswered_pings = 0
-        self._slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or kind.role
-        self._sender = sender_of(kind.role, wanted_id or self._slug)
+        self._slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or role
+        self._sender = sender_of(role, wanted_id or self._slug)
         # The digest of the registration in progress.
         self._registration_digest: str | None = None
         self._token_check: asyncio.Task[None] | None = None
@@ -192,20 +188,17 @@ class Registrar:
     @property
     def sender(self) -> str:
         """The sender of its messages. It contains the agent's id, once it has one."""
-        return self._sender if self.identity is None else sender_of(self._kind.role, self.identity.agent_id)
+        return self._sender if self.identity is None else sender_of(self.role, self.identity.agent_id)
 
     @property
     def pong(self) -> dict[str, str]:
         """Fields for the answer to a ping during a registration. They prove that the applicant listens here."""
-        return (
-            {}
-            if self._registration_digest is None or self.identity is not None
-            else {"registering": self._registration_digest}
-        )
+        digest = self._registration_digest if self.identity is None else None
+        return {} if digest is None else {"registering": digest}
 
     def folder(self, league_id: str | None) -> Path:
         """The folder of this agent's files of a league."""
-        return agent_folder(self._world.data_root, league_id or UNNAMED_LEAGUE, self._kind.role, self.name)
+        return agent_folder(self._world.data_root, league_id or UNNAMED_LEAGUE, self.role, self.name)
 
     async def register(self) -> Identity:
         """Register, with retries until the manager accepts or refuses. Raises RegistrationRefused."""
@@ -228,19 +221,16 @@ class Registrar:
         If the manager refuses the token, register again with the seat code. If the token is valid, keep it: a wrong
         caller must not be able to make the agent discard a valid token. Without a seat code, do nothing.
         """
-        if self._token_check is None and self.manager_url != self._address:
+        is_checking = self._token_check is not None and not self._token_check.done()
+        if not is_checking and self.manager_url != self._address:
             self._token_check = asyncio.create_task(self._check_token())
-            self._token_check.add_done_callback(self._token_checked)
-
-    def _token_checked(self, _task: asyncio.Task[None]) -> None:
-        self._token_check = None
 
     async def _check_token(self) -> None:
         identity = self.identity
         if identity is None or identity.auth_token is None or identity.league_id is None:
             return
         query = m.LeagueQuery(
-            **m.envelope(sender_of(self._kind.role, identity.agent_id), self._world.now(), f"conv-{self._slug}-known"),
+            **m.envelope(self.sender, self._world.now(), f"conv-{self._slug}-known"),
             auth_token=identity.auth_token,
             league_id=identity.league_id,
             query_type="GET_STATUS",
@@ -255,10 +245,7 @@ class Registrar:
             log.debug("the own token cannot be checked: %s", failure)
 
     async def close(self) -> None:
-        tasks = [task for task in (self._token_check, *self._writing.values()) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(self._token_check, *self._writing.values())
 
     async def settled(self) -> Identity | None:
         """The identity. While a registration is in progress that may change it, wait for that, within a time limit."""
@@ -303,15 +290,15 @@ class Registrar:
                 return await self._send_registration(request, league_id, stored)
             except (CallFailed, CallerLate) as failure:
                 reason: Exception = failure
-            except (RpcRefusal, _EndpointUnreachable) as refusal:
-                _check_is_transient(refusal, math.inf if stored else MAX_UNREACHABLE - backoff.failures)
+            except RpcRefusal as refusal:
+                _check_is_transient(refusal)
                 reason = refusal
             except RegistrationRefused as refused:
-                # A manager that answered no ping may still know this agent: it may have been stopped for a while.
-                may_retry = self._unanswered_pings and refusals < MAX_PING_RETRIES
-                if not (may_retry and await self._world.blocking(self._has_derived_token)):
+                is_unreachable = refused.code == UNREACHABLE
+                refusals += not is_unreachable
+                may_retry = stored is not None or backoff.failures < MAX_UNREACHABLE
+                if not (may_retry if is_unreachable else refusals <= MAX_PING_RETRIES and await self._may_be_known()):
                     raise
-                refusals += 1
                 reason = refused
             except ProtocolError as error:
                 text = f"What answers at {self._address} is not a League Manager of league.v2: {error.detail}"
@@ -330,7 +317,7 @@ class Registrar:
         except TimedOut:
             self._unanswered_pings += 1
             may_retry = self.identity is None and self._unanswered_pings <= MAX_PING_RETRIES
-            if may_retry and await self._world.blocking(self._has_derived_token):
+            if may_retry and await self._may_be_known():
                 # Ping again. This may be the league of the token, and without its id the token cannot be sent.
                 raise
             # It may have no ping.
@@ -356,6 +343,10 @@ class Registrar:
         sent = self._sent_request()
         stored = None if sent is None else self._stored_identity(sent.league_id)
         return stored is not None and stored.derived
+
+    async def _may_be_known(self) -> bool:
+        """Whether a manager that answered no ping may still know this agent: it may have been stopped for a while."""
+        return self._unanswered_pings > 0 and await self._world.blocking(self._has_derived_token)
 
     def _read(self, path: Path, kind: type[T]) -> T | None:
         """Read a file of an earlier run. None if it does not exist or cannot be read."""
@@ -384,21 +375,16 @@ class Registrar:
                 await self._write(self._sent_request_file, _SentRequest(conversation, envelope["timestamp"], league_id))
             elif not await self._world.blocking(self._has_derived_token):
                 envelope |= {"conversation_id": sent.conversation_id, "timestamp": sent.timestamp}
-        return self._kind.request(**envelope, auth_token=token, **{f"{self._kind.role}_meta": self._meta})
+        return _MESSAGES[self.role][0](**envelope, auth_token=token, **{f"{self.role}_meta": self._meta})
 
     async def _send_registration(self, request: m.Request, pinged: str | None, stored: Identity | None) -> Identity:
-        response = await ask(self._world.caller, self.manager_url, request, self._kind.response)
+        response = await ask(self._world.caller, self.manager_url, request, _MESSAGES[self.role][1])
         if response.status == "REJECTED":
-            refused = _refused(response.reason or "No reason was given", response.error_code or None)
-            raise (
-                _EndpointUnreachable(refused.reason, refused.remedy, refused.code)
-                if refused.code == "E048"
-                else refused
-            )
+            raise _refused(response.reason or "No reason was given", response.error_code or None)
         token = response.auth_token or (None if stored is None else stored.auth_token)
         league_id = response.league_id or pinged
         identity = Identity(
-            agent_id=str(getattr(response, f"{self._kind.role}_id")),
+            agent_id=str(getattr(response, f"{self.role}_id")),
             auth_token=token,
             league_id=league_id,
             derived=response.token_scheme == tokens.SCHEME and bool(token and league_id),
@@ -428,22 +414,18 @@ class Registrar:
         """Write a file for a later run. If that fails, write it later, as soon as possible."""
         if (before := self._writing.pop(path, None)) is not None:
             before.cancel()
-        content = msgspec.json.encode(value)
+        write = partial(self._world.files.write, path, msgspec.json.encode(value), private=True)
         try:
-            await self._world.blocking(self._write_file, path, content)
+            await self._world.blocking(write)
         except StoreError as error:
             log.warning("%s", error)
-            self._writing[path] = asyncio.create_task(self._write_with_retries(path, content))
+            self._writing[path] = asyncio.create_task(self._write_with_retries(write))
 
-    async def _write_with_retries(self, path: Path, content: bytes) -> None:
+    async def _write_with_retries(self, write: Callable[[], None]) -> None:
         while True:
             await asyncio.sleep(WRITE_RETRY_SECONDS)
             with contextlib.suppress(StoreError):
-                await self._world.blocking(self._write_file, path, content)
-                return
-
-    def _write_file(self, path: Path, content: bytes) -> None:
-        self._world.files.write(path, content, private=True)
+                return await self._world.blocking(write)
 
     def _state_file(self, league_id: str) -> Path:
         return self.folder(league_id) / "state.json"
@@ -462,20 +444,11 @@ def describe_league_error(error: m.LeagueError) -> str:
     return text.strip()[:MAX_TEXT]
 
 
-def _check_is_transient(refusal: RpcRefusal | _EndpointUnreachable, tries_left: float) -> None:
+def _check_is_transient(refusal: RpcRefusal) -> None:
     """Raise RegistrationRefused unless the same registration may succeed later."""
-    if isinstance(refusal, RpcRefusal):
-        if not is_transient(refusal):
-            raise _refused(_reason(refusal), error_code_of(refusal)) from refusal
-    elif tries_left <= 0:
-        raise refusal
-
-
-def _reason(refusal: RpcRefusal) -> str:
-    text, data = refusal.error.message, refusal.error.data
-    context = data.get("context") if isinstance(data, dict) else None
-    detail = context.get("detail") if isinstance(context, dict) else None
-    return f"{text}: {detail}" if detail else text
+    if not is_transient(refusal):
+        text, detail = refusal.error.message, detail_of(refusal)
+        raise _refused(f"{text}: {detail}" if detail else text, error_code_of(refusal)) from refusal
 
 
 def _refused(reason: str, code: str | None) -> RegistrationRefused:

@@ -1,4 +1,4 @@
-"""The HTTP servers of players and referees. They serve messages at /mcp, and nothing else."""
+"""The HTTP servers of players and referees. They serve messages at /mcp, also as the tools of MCP, and nothing else."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import contextlib
 import socket
 from collections.abc import Callable, Sequence
 
-from msgspec import DecodeError, Struct, json
-
+from leaguekit.agents.calls import read_error_code
 from leaguekit.agents.credentials import IdentifyBody
-from leaguekit.agents.mcp_tools import agent_mcp_tools
 from leaguekit.agents.rate_limits import RateLimiter
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import Role
@@ -18,12 +16,17 @@ from leaguekit.protocol.rpc import MAX_BYTES, MAX_TRUSTED_BYTES, NULL, InvalidCa
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Handler, HttpAnswer, Peer, Unreachable
 from leaguekit.transport.mcp.lazy_app import LazyMcpApp, lazy_mcp_app
+from leaguekit.transport.mcp.methods import method_tools
 from leaguekit.transport.mcp.surface import Surface
 from leaguekit.transport.server.pending_requests import AdmitLargeBody, PostHandler
 from leaguekit.transport.server.server import Server
 
 # Part of a refusal: describes the bodies of which only the first MAX_BYTES are read.
 UNKNOWN = "of a body that shows no valid auth_token within them"
+_USES = {
+    "player": "A referee invites it to matches and asks for its choices, and its manager tells it how the league goes.",
+    "referee": "Its manager gives it matches to play, and players may post their answers to it.",
+}
 
 
 def agent_server(
@@ -34,7 +37,7 @@ def agent_server(
     *,
     role: Role = "player",
     admits: AdmitLargeBody | None = None,
-    caller: IdentifyBody | None = None,
+    caller: IdentifyBody = lambda _beginning, _peer: None,
 ) -> Server:
     """Make the server of a player or a referee.
 
@@ -43,7 +46,7 @@ def agent_server(
     owner of the token in the beginning of a body.
     """
     max_bytes = MAX_TRUSTED_BYTES
-    limiter = RateLimiter() if caller is None else RateLimiter(identify_body=caller)
+    limiter = RateLimiter(identify_body=caller)
     handler = limiter.limit(handle, refuse, max_bytes)
     is_referee = role == "referee"
     return Server(
@@ -57,6 +60,19 @@ def agent_server(
         mcp=limited_mcp_app(lambda: agent_mcp_tools(role, handler), limiter, max_bytes),
         names=names_of(endpoint),
         endpoint=endpoint,
+    )
+
+
+def agent_mcp_tools(role: Role, handler: Handler) -> Surface:
+    """What a player or a referee offers by MCP. ``handler`` answers the calls, as it answers plain JSON-RPC."""
+    return Surface(
+        name=f"leaguekit-{role}",
+        title=f"A {role} of a league",
+        instructions=(
+            f"This is a {role} in a league of agents that speak league.v2. {_USES[role]} Its tools are those "
+            "messages, and want the token of whoever may send them. To look at the league, ask its manager instead."
+        ),
+        tools=method_tools(role, handler),
     )
 
 
@@ -84,30 +100,12 @@ def too_large_answer(refuse: Refuse, max_bytes: int, more: str = "") -> Callable
     return make
 
 
-class _Refusal(Struct):
-    class Error(Struct):
-        class Data(Struct):
-            error_code: str
-
-        data: Data
-
-    error: Error
-
-
-_refusal = json.Decoder(_Refusal)
-
-
 def _refusing_large_posts(handler: Handler) -> PostHandler:
     """Wrap a handler, so that the refusal of a message that is too large for its sender has the status 413."""
 
     async def refusing(request: RpcRequest, peer: Peer) -> bytes | HttpAnswer | None:
         answer = await handler(request, peer)
-        if len(request.body) <= MAX_BYTES:
-            return answer
-        try:
-            is_refused = _refusal.decode(answer or b"").error.data.error_code == "E046"
-        except DecodeError:
-            is_refused = False
+        is_refused = len(request.body) > MAX_BYTES and read_error_code(answer or b"") == "E046"
         return HttpAnswer(413, answer or b"") if is_refused else answer
 
     return refusing

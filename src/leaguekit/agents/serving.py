@@ -12,6 +12,7 @@ from leaguekit.agents.credentials import TokenOwner
 from leaguekit.agents.logs import log_to
 from leaguekit.agents.registration import Identity, Registrar
 from leaguekit.agents.server import agent_server
+from leaguekit.agents.tasks import cancel
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.methods import prepare_decoders
 from leaguekit.protocol.refusals import Refuse
@@ -41,10 +42,6 @@ class Agent(Protocol):
     async def close(self) -> None: ...
 
 
-def ignore_progress(_text: str) -> None:
-    """The default for ``tell``."""
-
-
 async def play(agent: Agent, stop: asyncio.Event, *, stay: bool, tell: Callable[[str], None]) -> None:
     """Register an agent that is served already, and wait until its league is over.
 
@@ -69,7 +66,7 @@ async def serve(
     stop: asyncio.Event | None = None,
     *,
     stay: bool = False,
-    tell: Callable[[str], None] = ignore_progress,
+    tell: Callable[[str], None] = lambda _text: None,
 ) -> bool:
     """Register an agent, and serve it until its league is over or ``stop`` is set. Return whether the league is over.
 
@@ -109,9 +106,7 @@ async def run_until_first(*works: Awaitable[object]) -> None:
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*tasks)
     for task in done:
         task.result()
 

@@ -15,7 +15,7 @@ from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import csv_row, json_line
 from leaguekit.league.flat_tables import AgentRow, LeagueTables, ResultRow
 from leaguekit.league.sentences import EventFormatter, sentence
-from leaguekit.league.ties import PlacedRow
+from leaguekit.league.standings import PlacedRow
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
 from leaguekit.store.files import safe_name

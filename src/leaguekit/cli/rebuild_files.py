@@ -11,7 +11,7 @@ from leaguekit.league.events import Event, ResultRecorded
 from leaguekit.league.state import League
 from leaguekit.manager.views import agents_view, rounds_view, standings_view
 from leaguekit.protocol.plain_text import sanitize_line
-from leaguekit.referee.match_file import match_view
+from leaguekit.referee.match_file import MatchFile
 from leaguekit.store.base import LogReader
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import Views, write_view
@@ -66,8 +66,7 @@ async def _match(reader: LogReader, report: ResultRecorded, league: League, path
     transcript = await stores.read_transcript(reader, report.match_id)
     if transcript is not None and transcript.attempt != report.attempt:
         transcript = None
-    return match_view(
-        paths,
+    view = MatchFile(
         league_id=league.settings.league_id,
         round_id=league.matches[report.match_id].round_id,
         match_id=report.match_id,
@@ -78,3 +77,4 @@ async def _match(reader: LogReader, report: ResultRecorded, league: League, path
         result=report.result,
         transcript=[] if transcript is None else transcript.entries,
     )
+    return paths.match(view.league_id, view.match_id), view

@@ -36,7 +36,7 @@ from leaguekit.protocol.refusals import Refuse, player_refusal
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.referee.match_runner import MatchRunner
 from leaguekit.referee.open_player_client import DialectMemory, OpenPlayerClient
-from leaguekit.referee.player_client import SpecPlayerClient
+from leaguekit.referee.player_client import PlayerClient
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer
@@ -155,7 +155,7 @@ class _FriendlyMatch:
         server = self._server(ours, "opponent", player_refusal)
         await server.start()
         make_client = (
-            partial(OpenPlayerClient, memory=DialectMemory()) if self._options.profile == "open" else SpecPlayerClient
+            partial(OpenPlayerClient, memory=DialectMemory()) if self._options.profile == "open" else PlayerClient
         )
         match = MatchRunner(world, assignment, friendly_match.REFEREE, lambda _match: None, make_client)
         try:

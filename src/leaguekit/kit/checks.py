@@ -93,32 +93,36 @@ class Area(Generic[HarnessT]):
         self.title = title
         self.checks: list[Check[HarnessT]] = []
 
-    def required(
-        self, name: str, sentence: str, *requirements: str, needs: Iterable[Check[HarnessT]] = (), full: bool = False
-    ) -> Decorator[HarnessT]:
+    def required(self, *requirements: str, **options: Any) -> Decorator[HarnessT]:
         """Add a check of a rule that a document sets and other agents rely on. An agent that fails it cannot play."""
-        return self.check(name, sentence, *requirements, is_required=True, needs=needs, full=full)
+        return self.check(*requirements, is_required=True, **options)
 
-    def recommended(
-        self, name: str, sentence: str, *requirements: str, needs: Iterable[Check[HarnessT]] = (), full: bool = False
-    ) -> Decorator[HarnessT]:
+    def recommended(self, *requirements: str, **options: Any) -> Decorator[HarnessT]:
         """Add a check of a rule that a document sets, but without which an agent can play."""
-        return self.check(name, sentence, *requirements, is_required=False, needs=needs, full=full)
+        return self.check(*requirements, is_required=False, **options)
 
     def check(
         self,
-        name: str,
-        sentence: str,
         *requirements: str,
         is_required: bool,
+        name: str = "",
+        sentence: str = "",
         needs: Iterable[Check[HarnessT]] = (),
         full: bool = False,
+        **words: object,
     ) -> Decorator[HarnessT]:
-        """Add the decorated function as a check."""
+        """Add the decorated function as a check. Its name is the last part of the id, its docstring is the sentence.
+
+        ``words`` and the constants of the module replace their names in braces in the docstring.
+        """
 
         def add(function: CheckFunction[HarnessT]) -> Check[HarnessT]:
-            check_id = f"{self.name}.{name}"
-            check = Check(check_id, sentence, requirements, self.title, is_required, (*needs,), full, function)
+            check_id = f"{self.name}.{name or function.__name__}"
+            text = sentence or " ".join((function.__doc__ or "").split())
+            if text and (unused := [word for word in words if f"{{{word}" not in text]):
+                raise TypeError(f"{check_id}: {', '.join(unused)} is neither an option nor a word of the sentence")
+            text = sentence or text.format_map(getattr(function, "__globals__", {}) | words)
+            check = Check(check_id, text, requirements, self.title, is_required, (*needs,), full, function)
             self.checks.append(check)
             return check
 

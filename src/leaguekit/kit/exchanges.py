@@ -1,10 +1,12 @@
 """How the kit sends and receives: it can post any body, and it records every answer and every request.
 
 RecordingClient  posts bodies and returns exchanges; raises nothing because of what a peer does
+Observed         an answer or a request of the agent, as evidence
 Exchange         one request of the kit and its answer
 ExchangesByName  exchanges that several checks look at
 Inbox            the endpoint of one agent of the kit: records every request, and answers as its script says
 IncomingRequest  one request that an inbox has received
+KitAgent         a player or a referee of the kit
 Network          where inboxes listen: over HTTP, or in memory
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,11 +23,14 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from leaguekit.kit.checks import Evidence, Failed, NotRun, fail_if
+from leaguekit.agents.world import World
+from leaguekit.kit.checks import Evidence, Failed, NotRun
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import check_text
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.messages import Message
+from leaguekit.protocol.ids import Role
+from leaguekit.protocol.messages import BY_TYPE, Message
+from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
 from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, RpcRequest
 from leaguekit.transport.base import Caller, CallerLate, CallFailed, HttpAnswer, Peer
 
@@ -54,12 +60,40 @@ def read_json(body: bytes) -> Any:
         return Unreadable(f"it is not JSON: {error}")
 
 
+def _object(value: Any) -> Json:
+    """Return a JSON value if it is an object; else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
 def text_of(body: bytes) -> str:
     return body.decode(errors="replace")
 
 
+class Observed(ABC):
+    """What the kit has seen of an agent: an answer, or a request that the agent has sent."""
+
+    @property
+    @abstractmethod
+    def message(self) -> Json:
+        """The message; empty if there is none."""
+
+    @abstractmethod
+    def evidence(self, expected: str, came: str = "") -> Evidence:
+        """Return it as evidence. ``came`` names the part that matters."""
+
+    def fail_if(self, is_wrong: bool, expected: str, came: str = "") -> Evidence:
+        """Raise Failed if something is wrong, and show ``came`` then; else return the evidence."""
+        if is_wrong:
+            raise self.failed(expected, came)
+        return self.evidence(expected)
+
+    def failed(self, expected: str, came: str = "") -> Failed:
+        """Return the failure of a check that expected something else."""
+        return Failed(self.evidence(expected, came))
+
+
 @dataclass(frozen=True)
-class Exchange:
+class Exchange(Observed):
     """A request and its HTTP answer. Without an answer, ``failure`` says why there is none."""
 
     url: str
@@ -78,26 +112,21 @@ class Exchange:
     @property
     def result(self) -> Any:
         """The ``result`` of a JSON-RPC answer, or None."""
-        value = self.value
-        return value.get("result") if isinstance(value, dict) else None
+        return _object(self.value).get("result")
 
     @property
     def message(self) -> Json:
-        """The message in ``result``; empty if there is none."""
-        result = self.result
-        return result if isinstance(result, dict) else {}
+        return _object(self.result)
 
     @property
     def error(self) -> Any:
         """The ``error`` of a JSON-RPC answer, or None."""
-        value = self.value
-        return value.get("error") if isinstance(value, dict) else None
+        return _object(self.value).get("error")
 
     @property
     def error_data(self) -> Json:
         """The ``data`` of the error; empty if there are none."""
-        data = self.error.get("data") if isinstance(self.error, dict) else None
-        return data if isinstance(data, dict) else {}
+        return _object(_object(self.error).get("data"))
 
     @property
     def came(self) -> str:
@@ -108,16 +137,7 @@ class Exchange:
         return f"HTTP {self.answer.status} after {self.seconds:.2f} s: {body}"
 
     def evidence(self, expected: str, came: str = "") -> Evidence:
-        """Return the exchange as evidence. ``came`` names the part of the answer that matters."""
         return Evidence(text_of(self.sent), f"{came} in {self.came}" if came else self.came, expected)
-
-    def fail_if(self, is_wrong: bool, expected: str) -> Evidence:
-        """Raise Failed if something is wrong with the answer; else return the exchange as evidence."""
-        return fail_if(is_wrong, self.evidence(expected))
-
-    def failed(self, expected: str, came: str = "") -> Failed:
-        """Return the failure of a check that expected another answer."""
-        return Failed(self.evidence(expected, came))
 
 
 class ExchangesByName(dict[str, Exchange]):
@@ -180,7 +200,7 @@ def encode(value: Any) -> bytes:
 
 
 @dataclass(frozen=True)
-class IncomingRequest:
+class IncomingRequest(Observed):
     """A request that an inbox has received. ``value`` is its body as JSON, or Unreadable."""
 
     body: bytes
@@ -193,22 +213,35 @@ class IncomingRequest:
 
     @property
     def method(self) -> str:
-        method = self.value.get("method") if isinstance(self.value, dict) else None
+        method = _object(self.value).get("method")
         return method if isinstance(method, str) else ""
 
     @property
     def message(self) -> Json:
-        """The message in ``params``; empty if there is none."""
-        params = self.value.get("params") if isinstance(self.value, dict) else None
-        return params if isinstance(params, dict) else {}
+        return _object(_object(self.value).get("params"))
 
     @property
-    def type(self) -> str:
+    def message_type(self) -> str:
         return str(self.message.get("message_type", ""))
+
+    @property
+    def kind(self) -> type[Message] | None:
+        """The type of the message, by its message_type or else by its method."""
+        method = BY_NAME.get(self.method)
+        return BY_TYPE.get(self.message_type) or (None if method is None else method.request)
+
+    def evidence(self, expected: str, came: str = "") -> Evidence:
+        body = text_of(self.body)
+        return Evidence(came=f"{came} in {body}" if came else body, expected=expected)
 
     def __str__(self) -> str:
         """The method or the target, for progress and evidence."""
         return self.other_target or self.method or text_of(self.body) or "an empty body"
+
+
+def is_a(kind: type[Message]) -> Callable[[IncomingRequest], bool]:
+    """Return a predicate: whether a request has a message of that type."""
+    return lambda request: request.kind is kind
 
 
 class Refusal(Exception):
@@ -299,6 +332,31 @@ class Inbox:
     def missing(self, expected: str) -> Failed:
         """Return the failure of a check that expected another request. It shows the first requests that arrived."""
         return Failed(Evidence(came="; ".join(map(str, self.requests[:5])) or "nothing at all", expected=expected))
+
+
+class KitAgent(ABC):
+    """A player or a referee of the kit. It records every request, and answers those that its role may get."""
+
+    def __init__(self, world: World, role: Role) -> None:
+        self.role: Role = role
+        self.inbox = Inbox(self._respond, world.now)
+        self.url = ""
+        self.now = world.now
+
+    def received(self, kind: type[Message]) -> list[IncomingRequest]:
+        """Return the requests of a kind that it has received."""
+        return [one for one in self.inbox.requests if one.kind is kind]
+
+    async def _respond(self, request: IncomingRequest) -> Any:
+        if (kind := request.kind) is not None and self.role in BY_REQUEST[kind].receivers:
+            return await self.reply(kind, request)
+        if request.method == PING:
+            return {"status": "ok"}
+        raise Refusal(-32601, f"a {self.role} has no method {request.method!r}")
+
+    @abstractmethod
+    async def reply(self, kind: type[Message], request: IncomingRequest) -> Any:
+        """Return the answer to a message of a kind that its role may get."""
 
 
 class Network(Protocol):

@@ -147,27 +147,23 @@ def as_junit(report: Report) -> bytes:
     """Return a JUnit test suite. A recommended check that failed counts as skipped."""
     name = f"league check {report.role}"
     suite = ET.Element("testsuite", name=name, hostname=sanitize_line(report.subject))
-    counts = {"failures": 0, "skipped": 0, "errors": 0}
+    counts = {"failure": 0, "skipped": 0, "error": 0}
     for outcome in report.outcomes:
         check = outcome.check
         case = ET.SubElement(
             suite, "testcase", classname=name, name=f"{check.id}: {check.sentence}", time=f"{outcome.seconds:.3f}"
         )
         text = "\n".join([_sources(outcome), *map(str.strip, _details(outcome))])
-        if outcome.is_our_fault:
-            kind, attribute = "error", "errors"
-        elif outcome.state == "failed" and check.is_required:
-            kind, attribute = "failure", "failures"
-        elif outcome.state == "passed":
+        if outcome.state == "passed":
             continue
-        else:
-            kind, attribute = "skipped", "skipped"
-        counts[attribute] += 1
+        is_failure = outcome.state == "failed" and check.is_required
+        kind = "error" if outcome.is_our_fault else "failure" if is_failure else "skipped"
+        counts[kind] += 1
         message = outcome.reason or ("recommended" if not check.is_required else outcome.evidence.expected)
         ET.SubElement(case, kind, message=message).text = text
     suite.set("tests", str(len(report.outcomes)))
     suite.set("time", f"{sum(outcome.seconds for outcome in report.outcomes):.3f}")
-    for attribute, count in counts.items():
+    for attribute, count in zip(("failures", "skipped", "errors"), counts.values(), strict=True):
         suite.set(attribute, str(count))
     return bytes(ET.tostring(suite, encoding="utf-8", xml_declaration=True))
 

@@ -6,123 +6,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from leaguekit.kit.answer_checks import is_refusal, is_result, is_same
 from leaguekit.kit.checks import Area, Check, Evidence
-from leaguekit.kit.exchanges import Exchange, Json, RecordingClient, encode, encode_request, with_changes
-from leaguekit.protocol.messages import Request
+from leaguekit.kit.exchanges import Exchange, Json, encode, encode_request, with_changes
+from leaguekit.kit.harness import SECONDS, Harness
 from leaguekit.protocol.methods import BY_REQUEST
 
-SECONDS = 10.0
 INVALID_PARAMS = -32602
 STRING_ID = "check-7f3a"
-
-
-class AgentUnderTest(Protocol):
-    """A harness with an agent to call."""
-
-    client: RecordingClient
-
-    @property
-    def url(self) -> str: ...
-
-
-class Harness(AgentUnderTest, Protocol):
-    """A harness with a call that its agent must accept any number of times."""
-
-    def good_call(self) -> Request: ...
-
-
 HarnessT = TypeVar("HarnessT", bound=Harness)
 
-
-class InvalidCall(NamedTuple):
-    """A change to a valid call, because of which the call must be refused with -32602 (invalid params)."""
-
-    name: str
-    sentence: str
-    requirements: tuple[str, ...]
-    changes: Json
-    # The code of the catalogue that the data of the error should name, if any.
-    code: str
-    is_required: bool = True
-
-
-class InvalidBody(NamedTuple):
-    """A body that must be refused with a standard number of JSON-RPC."""
-
-    name: str
-    what: str
-    text: bytes
-    number: int
-
-
-_INVALID_CALLS = (
-    InvalidCall(
-        "missing_field",
-        "A message without a required field is refused with -32602.",
-        ("000-L1430", "000-L1226"),
-        {"league_id": ...},
-        "E003",
-    ),
-    InvalidCall(
-        "null_field",
-        "A message with null in a required field is refused with -32602.",
-        ("000-L1431",),
-        {"league_id": None},
-        "E003",
-    ),
-    InvalidCall(
-        "wrong_type",
-        "A message with a number where text belongs is refused with -32602.",
-        ("000-L1425",),
-        {"league_id": 7},
-        "",
-    ),
-    InvalidCall(
-        "wrong_protocol",
-        "A message of another protocol than league.v2 is refused with -32602.",
-        ("000-L1230", "000-L0062"),
-        {"protocol": "league.v1"},
-        "E018",
-        is_required=False,
-    ),
-    InvalidCall(
-        "no_zone",
-        "A timestamp without a time zone is refused with -32602.",
-        ("000-L1232", "000-L1412"),
-        {"timestamp": "2025-01-15T10:30:00"},
-        "E021",
-        is_required=False,
-    ),
-    InvalidCall(
-        "wrong_zone",
-        "A timestamp of another zone than UTC is refused with -32602.",
-        ("000-L1232", "000-L1414"),
-        {"timestamp": "2025-01-15T10:30:00+02:00"},
-        "E021",
-        is_required=False,
-    ),
-    InvalidCall(
-        "other_message",
-        "A message that does not fit its method is refused with -32602.",
-        ("000-L1503", "decision 1"),
-        {"message_type": "GAME_JOIN_ACK"},
-        "",
-        is_required=False,
-    ),
+# Changes to a valid call, because of which it must be refused with -32602 (invalid params): the name of the check, what
+# is wrong, the changes, and the code that the data of the error should name, if any.
+_INVALID_CALLS: tuple[tuple[str, str, Json, str], ...] = (
+    ("missing_field", "A message without a required field", {"league_id": ...}, "E003"),
+    ("null_field", "A message with null in a required field", {"league_id": None}, "E003"),
+    ("wrong_type", "A message with a number where text belongs", {"league_id": 7}, ""),
+    ("wrong_protocol", "A message of another protocol than league.v2", {"protocol": "league.v1"}, "E018"),
+    ("no_zone", "A timestamp without a time zone", {"timestamp": "2025-01-15T10:30:00"}, "E021"),
+    ("wrong_zone", "A timestamp of another zone than UTC", {"timestamp": "2025-01-15T10:30:00+02:00"}, "E021"),
+    ("other_message", "A message that does not fit its method", {"message_type": "GAME_JOIN_ACK"}, ""),
 )
-_INVALID_BODIES = (
-    InvalidBody("no_json", "A body that is no JSON", b'{"jsonrpc": "2.0", "method": ', -32700),
-    InvalidBody("not_utf8", "A body that is not UTF-8", b'{"jsonrpc": "2.0", "method": "\xff", "id": 1}', -32700),
-    InvalidBody("too_deep", "JSON nested 5,000 levels deep", b"[" * 5_000 + b"]" * 5_000, -32700),
-    InvalidBody("no_request", "JSON that is no request", b'"league.v2"', -32600),
-    InvalidBody("no_method", "A request without a method", b'{"jsonrpc": "2.0", "params": {}, "id": 1}', -32600),
-    InvalidBody("empty_batch", "An empty batch", b"[]", -32600),
+_REQUIREMENTS: dict[str, tuple[str, ...]] = {
+    "missing_field": ("000-L1430", "000-L1226"),
+    "null_field": ("000-L1431",),
+    "wrong_type": ("000-L1425",),
+    "wrong_protocol": ("000-L1230", "000-L0062"),
+    "no_zone": ("000-L1232", "000-L1412"),
+    "wrong_zone": ("000-L1232", "000-L1414"),
+    "other_message": ("000-L1503", "decision 1"),
+}
+# The refusals that other agents rely on.
+_RELIED_ON = ("missing_field", "null_field", "wrong_type")
+# Bodies that must be refused with a standard number of JSON-RPC.
+_INVALID_BODIES: tuple[tuple[str, str, bytes, int], ...] = (
+    ("no_json", "A body that is no JSON", b'{"jsonrpc": "2.0", "method": ', -32700),
+    ("not_utf8", "A body that is not UTF-8", b'{"jsonrpc": "2.0", "method": "\xff", "id": 1}', -32700),
+    ("too_deep", "JSON nested 5,000 levels deep", b"[" * 5_000 + b"]" * 5_000, -32700),
+    ("no_request", "JSON that is not a request", b'"league.v2"', -32600),
+    ("no_method", "A request without a method", b'{"jsonrpc": "2.0", "params": {}, "id": 1}', -32600),
+    ("empty_batch", "An empty batch", b"[]", -32600),
 )
 # The agent may answer these as it likes, but it must go on working.
 HOSTILE_BODIES: tuple[bytes, ...] = (
@@ -137,113 +64,107 @@ HOSTILE_BODIES: tuple[bytes, ...] = (
 )
 
 
-def add_rpc_checks(area: Area[HarnessT], agent: str, needs: Iterable[Check[HarnessT]], *, is_strict: bool) -> None:
+def add_rpc_checks(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]], *, is_strict: bool) -> None:
     """Add the checks of JSON-RPC to an area. ``agent`` is its name in sentences, such as "The referee".
 
     With ``is_strict``, the refusals that other agents rely on are required. Without it, they are recommended.
     """
-    needs = [*needs]
-    _add_ids(area, agent, needs)
-    _add_methods_and_fields(area, agent, needs)
-    for call in _INVALID_CALLS:
-        _add_invalid_call(area, call if is_strict else call._replace(is_required=False), needs)
-    for body in _INVALID_BODIES:
-        _add_invalid_body(area, body, needs)
-    _add_batch_and_notification(area, agent, needs)
 
-    @area.required(
-        "alive", f"After all that nobody should send, {agent.lower()} still answers.", "000-L1542", needs=needs
-    )
-    async def alive(harness: HarnessT) -> Evidence:
-        for body in HOSTILE_BODIES:
-            await harness.client.post(harness.url, body, SECONDS)
-        return is_result(await _make_good_call(harness, 40_962))
-
-
-def _add_ids(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]]) -> None:
-    @area.required("ids", f"{agent} repeats an id that is a number.", "001-L0045", "002-L0073", needs=needs)
+    @area.required("001-L0045", "002-L0073", name="ids", needs=needs, agent=agent)
     async def number_id(harness: HarnessT) -> Evidence:
-        return _repeats_id(await _make_good_call(harness, 40_961), 40_961)
+        """{agent} repeats an id that is a number."""
+        return await _repeats_id(harness, 40_961)
 
-    @area.recommended("string_id", f"{agent} repeats an id that is text.", "001-L0045", "decision 2", needs=needs)
+    @area.recommended("001-L0045", "decision 2", needs=needs, agent=agent)
     async def string_id(harness: HarnessT) -> Evidence:
-        return _repeats_id(await _make_good_call(harness, STRING_ID), STRING_ID)
+        """{agent} repeats an id that is text."""
+        return await _repeats_id(harness, STRING_ID)
 
-
-def _add_methods_and_fields(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]]) -> None:
-    @area.recommended(
-        "type_as_method",
-        f"{agent} also takes the message type as the method, as document 002 has it.",
-        "002-L0064",
-        "decision 1",
-        needs=needs,
-    )
+    @area.recommended("002-L0064", "decision 1", needs=needs, agent=agent)
     async def type_as_method(harness: HarnessT) -> Evidence:
+        """{agent} also takes the message type as the method, as document 002 has it."""
         message = msgspec.to_builtins(harness.good_call())
-        return is_result(await harness.client.call(harness.url, message["message_type"], message, SECONDS))
+        return is_result(await harness.call(message, method=message["message_type"]))
 
-    @area.required("unknown_fields", f"{agent} ignores fields that it does not know.", "000-L1594", needs=needs)
+    @area.required("000-L1594", needs=needs, agent=agent)
     async def unknown_fields(harness: HarnessT) -> Evidence:
-        return is_result(await call_with_changes(harness, {"from_a_later_version": {"of": ["league.v2"]}}))
+        """{agent} ignores fields that it does not know."""
+        return is_result(await _call_with_changes(harness, {"from_a_later_version": {"of": ["league.v2"]}}))
 
-    @area.recommended(
-        "unknown_method", f"{agent} refuses a method that it does not have with -32601.", "001-L0051", needs=needs
-    )
+    @area.recommended("001-L0051", needs=needs, agent=agent)
     async def unknown_method(harness: HarnessT) -> Evidence:
-        return is_refusal(await harness.client.call(harness.url, "no_such_method", {}, SECONDS), -32601)
+        """{agent} refuses a method that it does not have with -32601."""
+        return await refuses_unknown_method(harness)
 
+    _add_refusals(area, needs, is_strict=is_strict)
 
-def _add_batch_and_notification(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]]) -> None:
-    @area.recommended(
-        "batch", f"{agent} answers a batch with a list, an answer for each id.", "001-L0009", "decision 2", needs=needs
-    )
+    @area.recommended("001-L0009", "decision 2", needs=needs, agent=agent)
     async def batch(harness: HarnessT) -> Evidence:
-        return await answers_batch(harness, *_good_call(harness))
+        """{agent} answers a batch with a list, an answer for each id."""
+        return await answers_batch(harness)
 
-    @area.recommended(
-        "notification",
-        f"{agent} answers a notification, a request without an id, with no JSON-RPC answer.",
-        "001-L0038",
-        "decision 2",
-        needs=needs,
-    )
+    @area.recommended("001-L0038", "decision 2", needs=needs, agent=agent)
     async def notification(harness: HarnessT) -> Evidence:
-        return await answers_notification(harness, *_good_call(harness))
+        """{agent} answers a notification, a request without an id, with no JSON-RPC answer."""
+        return await answers_notification(harness)
+
+    @area.required("000-L1542", needs=needs, agent=agent.lower())
+    async def alive(harness: HarnessT) -> Evidence:
+        """After all that nobody should send, {agent} still answers."""
+        for body in HOSTILE_BODIES:
+            await harness.post(body)
+        return is_result(await harness.call(harness.good_call(), call_id=40_962))
 
 
-def _add_invalid_call(area: Area[HarnessT], call: InvalidCall, needs: list[Check[HarnessT]]) -> None:
-    @area.check(call.name, call.sentence, *call.requirements, is_required=call.is_required, needs=needs)
-    async def refused(harness: HarnessT) -> Evidence:
-        return is_refusal(await call_with_changes(harness, call.changes), INVALID_PARAMS)
+def _add_refusals(area: Area[HarnessT], needs: list[Check[HarnessT]], *, is_strict: bool) -> None:
+    def add_call(name: str, what: str, changes: Json, code: str) -> None:
+        requirements = _REQUIREMENTS[name]
 
-    if call.code:
-        sentence = f"{call.sentence.rstrip('.')}, and {call.code} in its data."
+        @area.check(*requirements, name=name, is_required=is_strict and name in _RELIED_ON, needs=needs, what=what)
+        async def refused(harness: HarnessT) -> Evidence:
+            """{what} is refused with {INVALID_PARAMS}."""
+            return is_refusal(await _call_with_changes(harness, changes), INVALID_PARAMS)
 
-        @area.recommended(f"{call.name}_code", sentence, *call.requirements, "001-L1518", needs=[*needs, refused])
-        async def refused_with_code(harness: HarnessT) -> Evidence:
-            return has_error_code(await call_with_changes(harness, call.changes), call.code)
+        if code:
+
+            @area.recommended(
+                *requirements, "001-L1518", name=f"{name}_code", needs=[*needs, refused], what=what, code=code
+            )
+            async def refused_with_code(harness: HarnessT) -> Evidence:
+                """{what} is refused with {INVALID_PARAMS}, and {code} in its data."""
+                return has_error_code(await _call_with_changes(harness, changes), code)
+
+    def add_body(name: str, what: str, body: bytes, number: int) -> None:
+        @area.recommended("001-L0009", "001-L1860", name=name, needs=needs, what=what, number=number)
+        async def refused(harness: HarnessT) -> Evidence:
+            """{what} is refused with {number}."""
+            return is_refusal(await harness.post(body), number)
+
+    for call in _INVALID_CALLS:
+        add_call(*call)
+    for body in _INVALID_BODIES:
+        add_body(*body)
 
 
-def _add_invalid_body(area: Area[HarnessT], body: InvalidBody, needs: list[Check[HarnessT]]) -> None:
-    sentence = f"{body.what} is refused with {body.number}."
-
-    @area.recommended(body.name, sentence, "001-L0009", "001-L1860", needs=needs)
-    async def refused(harness: HarnessT) -> Evidence:
-        return is_refusal(await harness.client.post(harness.url, body.text, SECONDS), body.number)
+async def refuses_unknown_method(harness: Harness) -> Evidence:
+    """Check that a method that no agent has is refused."""
+    return is_refusal(await harness.client.call(harness.url, "no_such_method", {}, SECONDS), -32601)
 
 
-async def answers_batch(harness: AgentUnderTest, method: str, message: Request) -> Evidence:
+async def answers_batch(harness: Harness) -> Evidence:
     """Check that a batch of two calls is answered with a list of two answers."""
-    calls = [json.loads(encode_request(method, message, number)) for number in (901, 902)]
-    exchange = await harness.client.post(harness.url, encode(calls), SECONDS)
+    message = harness.good_call()
+    calls = [json.loads(encode_request(BY_REQUEST[type(message)].name, message, number)) for number in (901, 902)]
+    exchange = await harness.post(encode(calls))
     answers = exchange.value if isinstance(exchange.value, list) else []
     ids = sorted(str(one.get("id")) for one in answers if isinstance(one, dict))
     return exchange.fail_if(ids != ["901", "902"], "a list of two answers, with the ids 901 and 902")
 
 
-async def answers_notification(harness: AgentUnderTest, method: str, message: Request) -> Evidence:
+async def answers_notification(harness: Harness) -> Evidence:
     """Check that a notification has an HTTP answer, but no JSON-RPC answer."""
-    exchange = await harness.client.post(harness.url, encode_request(method, message, None), SECONDS)
+    message = harness.good_call()
+    exchange = await harness.post(encode_request(BY_REQUEST[type(message)].name, message, None))
     is_silent = exchange.answer is not None and not exchange.answer.body.strip()
     return exchange.fail_if(not is_silent, "an HTTP answer with an empty body")
 
@@ -255,22 +176,13 @@ def has_error_code(exchange: Exchange, code: str) -> Evidence:
     return exchange.fail_if(found != code, f'"error": {{"data": {{"error_code": "{code}", …}}}}')
 
 
-def _good_call(harness: Harness) -> tuple[str, Request]:
-    message = harness.good_call()
-    return BY_REQUEST[type(message)].name, message
-
-
-async def _make_good_call(harness: Harness, call_id: int | str) -> Exchange:
-    return await harness.client.call(harness.url, *_good_call(harness), SECONDS, call_id)
-
-
-async def call_with_changes(harness: Harness, changes: Json) -> Exchange:
+async def _call_with_changes(harness: Harness, changes: Json) -> Exchange:
     """Make the valid call with other values in some fields. The value ``...`` removes the field."""
-    method, message = _good_call(harness)
-    return await harness.client.call(harness.url, method, with_changes(message, changes), SECONDS)
+    message = harness.good_call()
+    return await harness.call(with_changes(message, changes), method=BY_REQUEST[type(message)].name)
 
 
-def _repeats_id(exchange: Exchange, call_id: int | str) -> Evidence:
-    value = exchange.value
-    came = value.get("id") if isinstance(value, dict) else None
+async def _repeats_id(harness: Harness, call_id: int | str) -> Evidence:
+    exchange = await harness.call(harness.good_call(), call_id=call_id)
+    came = exchange.value.get("id") if isinstance(exchange.value, dict) else None
     return exchange.fail_if(not is_same(came, call_id), f'"id": {json.dumps(call_id)}')

@@ -65,14 +65,6 @@ class Counts(Struct, kw_only=True):
     not_checkable: dict[str, int] = {}
 
 
-_COUNTS: dict[type, str] = {
-    e.ResultRecorded: "results",
-    e.ResultCorrected: "corrections",
-    e.MatchReplayed: "rematches",
-    e.AttemptVoided: "voids",
-}
-
-
 class Audit:
     """Checks a log event by event.
 
@@ -185,23 +177,25 @@ class Audit:
 
     def _count(self, event: e.Event) -> None:
         """Count an event that was applied, and check its result."""
-        if name := _COUNTS.get(type(event)):
-            setattr(self.counts, name, getattr(self.counts, name) + 1)
-        if isinstance(event, e.MatchForfeited):
-            self._forfeits.add(event.match_id)
-        elif isinstance(event, e.ResultCorrected | e.MatchReplayed):
-            self._forfeits.discard(event.match_id)
         match event:
             case e.ResultRecorded():
+                self.counts.results += 1
                 self._judge(event)
                 self._valid_results[event.match_id] = count_result(event.result)
             case e.ResultCorrected():
+                self.counts.corrections += 1
+                self._forfeits.discard(event.match_id)
                 self._valid_results[event.match_id] = count_result(event.result)
+            case e.AttemptVoided():
+                self.counts.voids += 1
             case e.MatchForfeited():
+                self._forfeits.add(event.match_id)
                 players = self.league.matches[event.match_id].players
                 one, other = ((player, 0 if player in event.losers else 3) for player in players)
                 self._valid_results[event.match_id] = CountedResult((one, other), is_technical=True)
             case e.MatchReplayed():
+                self.counts.rematches += 1
+                self._forfeits.discard(event.match_id)
                 self._valid_results.pop(event.match_id, None)
 
     def _judge(self, event: e.ResultRecorded) -> None:

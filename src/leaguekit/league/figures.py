@@ -18,9 +18,9 @@ from leaguekit.league.linear_algebra import CancelCheck, never_cancel
 from leaguekit.league.ratings import Played, Ratings
 from leaguekit.league.records import Match
 from leaguekit.league.significance import Equality, champions_chance, equality
-from leaguekit.league.standings import WIN_POINTS
+from leaguekit.league.standings import WIN_POINTS, PlacedRow
 from leaguekit.league.state import League
-from leaguekit.league.ties import MAX_TIES, PlacedRow, describe_order, placed_rows, tie_sentences
+from leaguekit.league.ties import MAX_TIES, describe_order, tie_sentences
 from leaguekit.protocol.fields import LeagueState
 from leaguekit.protocol.messages import MoveOrigins
 
@@ -128,7 +128,7 @@ def _played(match: Match) -> Played | None:
 
 def _lines(league: League, ended: list[Match], ratings: Ratings) -> Iterator[PlayerFigures]:
     before = _ranks_before(league, ended)
-    for row in placed_rows(league.table):
+    for row in league.table.placed_rows():
         name = row.player_id
         rating = ratings.of(name) if name in ratings else None
         yield PlayerFigures(

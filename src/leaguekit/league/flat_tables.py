@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from leaguekit.league import events as e
 from leaguekit.league.records import Player, Referee
+from leaguekit.league.standings import PlacedRow
 from leaguekit.league.state import League
-from leaguekit.league.ties import PlacedRow, placed_rows
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import MatchResult, MoveOrigins
 
@@ -126,7 +126,7 @@ class LeagueTables:
 
     def standings(self) -> list[PlacedRow]:
         """The whole table, however long."""
-        return placed_rows(self.league.table)
+        return self.league.table.placed_rows()
 
     def agents(self, *, endpoints: bool = False) -> list[AgentRow]:
         agents: list[Player | Referee] = [

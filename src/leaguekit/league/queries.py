@@ -11,37 +11,26 @@ from leaguekit.league.records import Match, Outcome, Referee
 from leaguekit.league.rounds import available_referees, referee_rotation
 from leaguekit.league.state import League
 from leaguekit.league.statistics import player_stats
+from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
 from leaguekit.protocol.ids import match_numbers
-from leaguekit.protocol.messages import (
-    MAX_STANDINGS,
-    AnnouncedMatch,
-    Champion,
-    FinalStanding,
-    LeagueQuery,
-    LeagueStatus,
-    NextMatch,
-    OwnRecord,
-    QueryData,
-    QueryError,
-    QueryParams,
-    RoundSummary,
-    ScheduledMatch,
-    Standing,
-)
 
 # At most this number of matches is named in a sentence.
 MAX_NAMED = 5
 
 
-def answer(league: League, query: LeagueQuery, reader: str | None = None) -> QueryData | QueryError:
+def answer(league: League, query: m.LeagueQuery, reader: str | None = None) -> m.QueryData | m.QueryError:
     """The answer to a query. Raises ProtocolError for an unknown league or an unknown type of query."""
     if query.league_id != league.settings.league_id:
         raise ProtocolError("E053", f"This is the league {league.settings.league_id}.")
-    return data(league, query.query_type, QueryParams() if query.query_params is UNSET else query.query_params, reader)
+    return data(
+        league, query.query_type, m.QueryParams() if query.query_params is UNSET else query.query_params, reader
+    )
 
 
-def data(league: League, query_type: object, params: QueryParams, reader: str | None = None) -> QueryData | QueryError:
+def data(
+    league: League, query_type: object, params: m.QueryParams, reader: str | None = None
+) -> m.QueryData | m.QueryError:
     """The answer to a type of query. Raises ProtocolError for an unknown type."""
     make = _ANSWERS.get(query_type) if isinstance(query_type, str) else None
     if make is None:
@@ -49,12 +38,12 @@ def data(league: League, query_type: object, params: QueryParams, reader: str | 
     return make(league, params, reader)
 
 
-def cache_key(league: League, query: LeagueQuery, reader: str) -> Hashable:
+def cache_key(league: League, query: m.LeagueQuery, reader: str) -> Hashable:
     """A cache key: while the league does not change, queries with equal keys have equal answers."""
     params = query.query_params
     match query.query_type:
         case "GET_STANDINGS":
-            return ("GET_STANDINGS", reader if len(league.table.rows) > MAX_STANDINGS else None)
+            return ("GET_STANDINGS", reader if len(league.table.rows) > m.MAX_STANDINGS else None)
         case "GET_SCHEDULE":
             return ("GET_SCHEDULE", None if params is UNSET else params.round_id)
         case asked:
@@ -76,34 +65,22 @@ def list_matches(matches: Collection[str]) -> str:
     return ", ".join(sorted(matches, key=match_numbers)[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def standings(league: League, reader: str | None = None) -> list[Standing]:
+def standings(league: League, reader: str | None = None) -> list[m.Standing]:
     """The table, at most 100 rows. Of a longer table, these are the first 99 and the reader's own."""
     return league.table.rows_for(reader)
 
 
-def final_standings(league: League, reader: str | None = None) -> list[FinalStanding]:
+def final_standings(league: League, reader: str | None = None) -> list[m.FinalStanding]:
     """The same table in the form of LEAGUE_COMPLETED and of query answers."""
-    return [
-        FinalStanding(
-            rank=row.rank,
-            player_id=row.player_id,
-            points=row.points,
-            display_name=row.display_name,
-            played=row.played,
-            wins=row.wins,
-            draws=row.draws,
-            losses=row.losses,
-        )
-        for row in standings(league, reader)
-    ]
+    return m.final_rows(standings(league, reader))
 
 
-def schedule(league: League, round_id: int | None = None) -> list[ScheduledMatch]:
+def schedule(league: League, round_id: int | None = None) -> list[m.ScheduledMatch]:
     """The matches of one round or of all rounds; none before the start, or for an unknown round."""
     return list(schedule_from(league, round_id, 0))
 
 
-def schedule_from(league: League, round_id: int | None, offset: int) -> Iterator[ScheduledMatch]:
+def schedule_from(league: League, round_id: int | None, offset: int) -> Iterator[m.ScheduledMatch]:
     """The same without the first ``offset`` matches, as an iterator."""
     rounds = league.rounds if round_id is None else league.rounds[round_id - 1 : round_id]
     names = (name for round_ in rounds for name in round_.matches)
@@ -111,9 +88,9 @@ def schedule_from(league: League, round_id: int | None, offset: int) -> Iterator
         yield scheduled_match(league.settings.game_type, match, match.outcome)
 
 
-def scheduled_match(game_type: str, match: Match, outcome: Outcome | None) -> ScheduledMatch:
+def scheduled_match(game_type: str, match: Match, outcome: Outcome | None) -> m.ScheduledMatch:
     """A match of the schedule with its result."""
-    return ScheduledMatch(
+    return m.ScheduledMatch(
         match_id=match.id,
         round_id=match.round_id,
         game_type=game_type,
@@ -123,14 +100,14 @@ def scheduled_match(game_type: str, match: Match, outcome: Outcome | None) -> Sc
     )
 
 
-def next_match(league: League, player_id: str) -> NextMatch | None:
+def next_match(league: League, player_id: str) -> m.NextMatch | None:
     """A player's next match, with its referee: the assigned one, the planned one, or the likely one."""
     if league.players[player_id].out is not None:
         return None
     for match in (league.matches[name] for name in league.players[player_id].unplayed):
         opponent = match.opponent_of(player_id)
         if league.players[opponent].out is None:
-            return NextMatch(
+            return m.NextMatch(
                 match_id=match.id,
                 round_id=match.round_id,
                 opponent_id=opponent,
@@ -139,8 +116,8 @@ def next_match(league: League, player_id: str) -> NextMatch | None:
     return None
 
 
-def status(league: League) -> LeagueStatus:
-    return LeagueStatus(
+def status(league: League) -> m.LeagueStatus:
+    return m.LeagueStatus(
         state=league.state,
         current_round=league.current_round,
         total_rounds=len(league.rounds),
@@ -151,11 +128,11 @@ def status(league: League) -> LeagueStatus:
     )
 
 
-def announced_matches(league: League, names: Iterable[str], *, to_referees: bool = False) -> list[AnnouncedMatch]:
+def announced_matches(league: League, names: Iterable[str], *, to_referees: bool = False) -> list[m.AnnouncedMatch]:
     """Matches as they are announced. The copy for referees also has their ids and the players' endpoints."""
     matches = [league.matches[name] for name in names]
     return [
-        AnnouncedMatch(
+        m.AnnouncedMatch(
             match_id=match.id,
             game_type=league.settings.game_type,
             player_A_id=match.a,
@@ -171,9 +148,9 @@ def announced_matches(league: League, names: Iterable[str], *, to_referees: bool
     ]
 
 
-def round_summary(league: League, round_id: int) -> RoundSummary:
+def round_summary(league: League, round_id: int) -> m.RoundSummary:
     round_ = league.rounds[round_id - 1]
-    return RoundSummary(
+    return m.RoundSummary(
         total_matches=len(round_.matches),
         wins=round_.wins,
         draws=round_.draws,
@@ -186,15 +163,10 @@ def next_round_id(league: League, round_id: int) -> int | None:
     return round_id + 1 if round_id < len(league.rounds) else None
 
 
-def champion(league: League) -> Champion:
+def champion(league: League) -> m.Champion:
     """The first player of the table, which is the champion at the end."""
     first = standings(league)[0]
-    return Champion(player_id=first.player_id, display_name=first.display_name, points=first.points)
-
-
-def own_record(league: League, player_id: str) -> OwnRecord:
-    """A player's record, for the assignments of its matches."""
-    return league.table.rows[player_id].record
+    return m.Champion(player_id=first.player_id, display_name=first.display_name, points=first.points)
 
 
 def _referee(league: League, match: Match) -> Referee:
@@ -205,16 +177,16 @@ def _referee(league: League, match: Match) -> Referee:
     return league.referees[known]
 
 
-def _error(code: str, sentence: str) -> QueryError:
-    return QueryError(error_code=code, error_name=CATALOGUE[code].name, error_description=sentence)
+def _error(code: str, sentence: str) -> m.QueryError:
+    return m.QueryError(error_code=code, error_name=CATALOGUE[code].name, error_description=sentence)
 
 
 def _of_player(
-    make: Callable[[League, str], QueryData],
-) -> Callable[[League, QueryParams, str | None], QueryData | QueryError]:
+    make: Callable[[League, str], m.QueryData],
+) -> Callable[[League, m.QueryParams, str | None], m.QueryData | m.QueryError]:
     """Make an answer about the player that the parameters name, or an error if they name none."""
 
-    def answer_about_player(league: League, params: QueryParams, _reader: str | None) -> QueryData | QueryError:
+    def answer_about_player(league: League, params: m.QueryParams, _reader: str | None) -> m.QueryData | m.QueryError:
         if params.player_id is UNSET:
             return _error("E003", "query_params.player_id is missing: it says which player is meant.")
         if params.player_id not in league.table.rows:
@@ -224,12 +196,12 @@ def _of_player(
     return answer_about_player
 
 
-_ANSWERS: dict[str, Callable[[League, QueryParams, str | None], QueryData | QueryError]] = {
-    "GET_STANDINGS": lambda league, _params, reader: QueryData(standings=final_standings(league, reader)),
-    "GET_SCHEDULE": lambda league, params, _reader: QueryData(
+_ANSWERS: dict[str, Callable[[League, m.QueryParams, str | None], m.QueryData | m.QueryError]] = {
+    "GET_STANDINGS": lambda league, _params, reader: m.QueryData(standings=final_standings(league, reader)),
+    "GET_SCHEDULE": lambda league, params, _reader: m.QueryData(
         schedule=schedule(league, None if params.round_id is UNSET else params.round_id)
     ),
-    "GET_NEXT_MATCH": _of_player(lambda league, player: QueryData(next_match=next_match(league, player))),
-    "GET_PLAYER_STATS": _of_player(lambda league, player: QueryData(player_stats=player_stats(league, player))),
-    "GET_STATUS": lambda league, _params, _reader: QueryData(status=status(league)),
+    "GET_NEXT_MATCH": _of_player(lambda league, player: m.QueryData(next_match=next_match(league, player))),
+    "GET_PLAYER_STATS": _of_player(lambda league, player: m.QueryData(player_stats=player_stats(league, player))),
+    "GET_STATUS": lambda league, _params, _reader: m.QueryData(status=status(league)),
 }

@@ -6,19 +6,7 @@ from collections.abc import Container
 
 from msgspec import UNSET, structs
 
-from leaguekit.league.events import (
-    AttemptVoided,
-    Event,
-    FailuresCounted,
-    MatchForfeited,
-    MatchHeld,
-    PlayerReturned,
-    PlayerSuspended,
-    RefereeLost,
-    RefereeReturned,
-    ResultFlagged,
-    ResultRecorded,
-)
+from leaguekit.league import events as e
 from leaguekit.league.outcomes import judge
 from leaguekit.league.records import Match, failures_after
 from leaguekit.league.rounds import completion_events
@@ -43,7 +31,7 @@ _STATUSES: dict[tuple[bool, tuple[int, int]], tuple[ResultStatus, ...]] = {
 
 def record_result(
     league: League, report: MatchResultReport, referee_id: str, at: str, *, misunderstood: Container[str] = ()
-) -> list[Event]:
+) -> list[e.Event]:
     """Count a referee's report.
 
     Raises ProtocolError unless the report is for an attempt that the referee is running, and is consistent with itself
@@ -59,15 +47,15 @@ def record_result(
     result.details.broken_rules = result.details.forms = UNSET
     doubts = [f"{referee_id} {doubt.removeprefix('the referee ')}" for doubt in _check_by_rules(league, match, result)]
     return [
-        ResultRecorded(at=at, match_id=match.id, attempt=match.attempt, referee_id=referee_id, result=result),
-        *(ResultFlagged(at=at, match_id=match.id, referee_id=referee_id, reason=doubt) for doubt in doubts),
+        e.ResultRecorded(at=at, match_id=match.id, attempt=match.attempt, referee_id=referee_id, result=result),
+        *(e.ResultFlagged(at=at, match_id=match.id, referee_id=referee_id, reason=doubt) for doubt in doubts),
         *_suspensions_and_returns(league, match, result.details, at),
         *about_players,
         *completion_events(league, league.rounds[league.current_round - 1], [match], at),
     ]
 
 
-def flag_second_report(league: League, report: MatchResultReport, referee_id: str, at: str) -> list[Event]:
+def flag_second_report(league: League, report: MatchResultReport, referee_id: str, at: str) -> list[e.Event]:
     """Flag a second report if it differs from the first. The second report never counts."""
     match = league.matches[report.match_id]
     reason = f"{referee_id} reported it a second time, and differently"
@@ -75,7 +63,7 @@ def flag_second_report(league: League, report: MatchResultReport, referee_id: st
     first = match.result if match.reported else None
     if is_flagged or first is None or _comparable(report.result) == _comparable(first):
         return []
-    return [ResultFlagged(at=at, match_id=match.id, referee_id=referee_id, reason=reason, reported=report.result)]
+    return [e.ResultFlagged(at=at, match_id=match.id, referee_id=referee_id, reason=reason, reported=report.result)]
 
 
 def void_attempt(
@@ -87,49 +75,49 @@ def void_attempt(
     *,
     referee_id: str | None = None,
     outage: bool = False,
-) -> list[Event]:
+) -> list[e.Event]:
     """Void an attempt. After the third void attempt the match waits for the operator; outages do not count.
 
     ``referee_id`` is the referee that gives the attempt up; None if the manager decides. No attempt means the latest.
     """
     match = _match_in_play(league, match_id, attempt, referee_id)
     if outage:
-        return [AttemptVoided(at=at, match_id=match.id, attempt=match.attempt, reason=reason, outage=True)]
+        return [e.AttemptVoided(at=at, match_id=match.id, attempt=match.attempt, reason=reason, outage=True)]
     return _voided(match, reason, at)
 
 
 def forfeit_unreachable(
     league: League, match_id: str, attempt: int, losers: list[str], at: str, *, referee_id: str
-) -> list[Event]:
+) -> list[e.Event]:
     """Forfeit a match because neither its referee nor the manager can call the losers."""
     match = _match_in_play(league, match_id, attempt, referee_id)
     reason = f"neither {referee_id} nor the manager can call {' and '.join(losers)}"
-    lost = MatchForfeited(at=at, match_id=match.id, losers=losers, ruling="UNREACHABLE", reason=reason)
+    lost = e.MatchForfeited(at=at, match_id=match.id, losers=losers, ruling="UNREACHABLE", reason=reason)
     return [lost, *completion_events(league, league.rounds[league.current_round - 1], [match], at)]
 
 
-def referee_lost(league: League, referee_id: str, reason: str, at: str) -> list[Event]:
+def referee_lost(league: League, referee_id: str, reason: str, at: str) -> list[e.Event]:
     """Record that a referee no longer answers, and void its matches. After the league's end nothing happens."""
     referee = league.referees[referee_id]
     if referee.lost or league.state == "LEAGUE_COMPLETED":
         return []
     voided = [event for name in referee.assigned_matches for event in _voided(league.matches[name], reason, at)]
-    return [RefereeLost(at=at, referee_id=referee_id, reason=reason), *voided]
+    return [e.RefereeLost(at=at, referee_id=referee_id, reason=reason), *voided]
 
 
-def referee_returned(league: League, referee_id: str, at: str) -> list[Event]:
+def referee_returned(league: League, referee_id: str, at: str) -> list[e.Event]:
     """Record that a lost referee answers again."""
-    return [RefereeReturned(at=at, referee_id=referee_id)] if league.referees[referee_id].lost else []
+    return [e.RefereeReturned(at=at, referee_id=referee_id)] if league.referees[referee_id].lost else []
 
 
-def note_failures(league: League, agent_id: str, count: int, at: str) -> list[Event]:
+def note_failures(league: League, agent_id: str, count: int, at: str) -> list[e.Event]:
     """Record that a player did not answer ``count`` more calls. For referees, see ``referee_lost``."""
     player = league.players.get(agent_id)
     if player is None or player.state != "ACTIVE" or not count:
         return []
     in_a_row = player.failures + count
-    counted = FailuresCounted(at=at, player_id=agent_id, in_a_row=in_a_row)
-    return [counted, *([PlayerSuspended(at=at, player_id=agent_id)] if in_a_row >= MAX_FAILURES else [])]
+    counted = e.FailuresCounted(at=at, player_id=agent_id, in_a_row=in_a_row)
+    return [counted, *([e.PlayerSuspended(at=at, player_id=agent_id)] if in_a_row >= MAX_FAILURES else [])]
 
 
 def has_missed_calls(league: League, agent_id: str) -> bool:
@@ -138,15 +126,15 @@ def has_missed_calls(league: League, agent_id: str) -> bool:
     return player is not None and (player.state == "SUSPENDED" or (player.state == "ACTIVE" and player.failures > 0))
 
 
-def note_answer(league: League, agent_id: str, at: str) -> list[Event]:
+def note_answer(league: League, agent_id: str, at: str) -> list[e.Event]:
     """Record that an agent answered the manager. Nothing happens unless it had missed calls."""
     if not has_missed_calls(league, agent_id):
         return []
-    player, events = league.players[agent_id], list[Event]()
+    player, events = league.players[agent_id], list[e.Event]()
     if player.failures:
-        events.append(FailuresCounted(at=at, player_id=agent_id, in_a_row=0))
+        events.append(e.FailuresCounted(at=at, player_id=agent_id, in_a_row=0))
     if player.state == "SUSPENDED":
-        events.append(PlayerReturned(at=at, player_id=agent_id))
+        events.append(e.PlayerReturned(at=at, player_id=agent_id))
     return events
 
 
@@ -186,13 +174,13 @@ def _check_by_rules(league: League, match: Match, result: MatchResult) -> list[s
 
 def _events_about_players(
     league: League, match: Match, details: ResultDetails, at: str, misunderstood: Container[str]
-) -> list[Event]:
+) -> list[e.Event]:
     """Events about the players that a report contains: message forms and rule breaches. They do not affect results.
 
     A report replaces the known form of a player only if the player itself has rejected that form, because other
     referees use the form too.
     """
-    events: list[Event] = []
+    events: list[e.Event] = []
     for name in match.players:
         form = details.forms.get(name) if details.forms else None
         if form in FORMS and (league.players[name].form is None or name in misunderstood):
@@ -238,19 +226,19 @@ def _match_in_play(league: League, match_id: str, attempt: int | None, referee_i
     return match
 
 
-def _voided(match: Match, reason: str, at: str) -> list[Event]:
-    voided = AttemptVoided(at=at, match_id=match.id, attempt=match.attempt, reason=reason)
-    return [voided, *([MatchHeld(at=at, match_id=match.id)] if match.voids + 1 >= MAX_VOIDS else [])]
+def _voided(match: Match, reason: str, at: str) -> list[e.Event]:
+    voided = e.AttemptVoided(at=at, match_id=match.id, attempt=match.attempt, reason=reason)
+    return [voided, *([e.MatchHeld(at=at, match_id=match.id)] if match.voids + 1 >= MAX_VOIDS else [])]
 
 
-def _suspensions_and_returns(league: League, match: Match, details: ResultDetails, at: str) -> list[Event]:
+def _suspensions_and_returns(league: League, match: Match, details: ResultDetails, at: str) -> list[e.Event]:
     """Suspend players that did not answer too many calls, and end the suspension of players that answered."""
-    events: list[Event] = []
+    events: list[e.Event] = []
     for name in match.players:
         player = league.players[name]
         silent = failures_after(player.failures, details, name) >= MAX_FAILURES
         if silent and player.state == "ACTIVE":
-            events.append(PlayerSuspended(at=at, player_id=name))
+            events.append(e.PlayerSuspended(at=at, player_id=name))
         elif not silent and player.state == "SUSPENDED":
-            events.append(PlayerReturned(at=at, player_id=name))
+            events.append(e.PlayerReturned(at=at, player_id=name))
     return events

@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from itertools import cycle
 
-from leaguekit.league.events import (
-    Event,
-    LeagueCompleted,
-    LeagueCreated,
-    LeagueStarted,
-    MatchAssigned,
-    MatchForfeited,
-    RegistrationsClosed,
-    RoundAnnounced,
-    RoundCompleted,
-)
+from leaguekit.league import events as e
 from leaguekit.league.records import Match, Round
 from leaguekit.league.schedule import MAX_MATCHES, match_count, round_robin
 from leaguekit.league.settings import Settings
@@ -23,12 +13,12 @@ from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 
 
-def create(settings: Settings, at: str) -> list[Event]:
+def create(settings: Settings, at: str) -> list[e.Event]:
     """Create a league. Apply the events to a new ``League()``."""
-    return [LeagueCreated(at=at, settings=settings)]
+    return [e.LeagueCreated(at=at, settings=settings)]
 
 
-def start(league: League, at: str, *, by_operator: bool = False, max_matches: int = MAX_MATCHES) -> list[Event]:
+def start(league: League, at: str, *, by_operator: bool = False, max_matches: int = MAX_MATCHES) -> list[e.Event]:
     """Close the registrations and create the schedule, in the order of the players' ids.
 
     Raises ProtocolError if the league would have more than ``max_matches``.
@@ -46,7 +36,7 @@ def start(league: League, at: str, *, by_operator: bool = False, max_matches: in
     if count > limit:
         raise ProtocolError("E058", _too_many_matches(len(players), count, limit))
     rounds = round_robin(players, league.settings.rounds)
-    return [RegistrationsClosed(at=at), LeagueStarted(at=at, rounds=rounds, by_operator=by_operator)]
+    return [e.RegistrationsClosed(at=at), e.LeagueStarted(at=at, rounds=rounds, by_operator=by_operator)]
 
 
 def _too_many_matches(players: int, matches: int, limit: int) -> str:
@@ -55,7 +45,7 @@ def _too_many_matches(players: int, matches: int, limit: int) -> str:
     return f"{sentence}: {remedy}, and start again."
 
 
-def announce_round(league: League, at: str) -> list[Event]:
+def announce_round(league: League, at: str) -> list[e.Event]:
     """Announce the next round if the league is running, the previous round is over, and a referee is available.
 
     Matches of players that have left the league are forfeited at once. A round of only such matches ends at once.
@@ -69,13 +59,13 @@ def announce_round(league: League, at: str) -> list[Event]:
     forfeits = [ruling for match in matches if (ruling := _forfeit(league, match, at)) is not None]
     turns = cycle(referee_rotation(league))
     return [
-        RoundAnnounced(at=at, round_id=round_.id, referees=[next(turns) for _ in matches]),
+        e.RoundAnnounced(at=at, round_id=round_.id, referees=[next(turns) for _ in matches]),
         *forfeits,
         *completion_events(league, round_, [league.matches[ruling.match_id] for ruling in forfeits], at),
     ]
 
 
-def assign(league: League, at: str, resting: Container[str] = ()) -> list[Event]:
+def assign(league: League, at: str, resting: Container[str] = ()) -> list[e.Event]:
     """Assign the waiting matches to referees that have free capacity, preferably to the planned referee of each.
 
     A player is in one match at a time, although a match that is played again may coincide with a later round. A referee
@@ -89,7 +79,7 @@ def assign(league: League, at: str, resting: Container[str] = ()) -> list[Event]
     on_announcement = {
         referee.id for referee in league.referees.values() if referee.shows_own_token and not referee.lost
     }
-    events: list[Event] = []
+    events: list[e.Event] = []
     busy: set[str] = set()
     for name in league.waiting:
         if name in resting:
@@ -109,7 +99,7 @@ def assign(league: League, at: str, resting: Container[str] = ()) -> list[Event]
         else:
             referee = _referee_for(match, free, on_announcement)
         busy.update(match.players)
-        events.append(MatchAssigned(at=at, match_id=name, referee_id=referee, attempt=match.attempt + 1))
+        events.append(e.MatchAssigned(at=at, match_id=name, referee_id=referee, attempt=match.attempt + 1))
         free[referee] = free.get(referee, 0) - 1
         if free[referee] <= 0:
             del free[referee]
@@ -140,12 +130,12 @@ def referee_rotation(league: League) -> list[str]:
     return [referees[index].id for _, index in turns]
 
 
-def _forfeit(league: League, match: Match, at: str) -> MatchForfeited | None:
+def _forfeit(league: League, match: Match, at: str) -> e.MatchForfeited | None:
     """The forfeit of a match whose players have left the league; None if neither has. The graver cause names it."""
     departed = [player for name in match.players if (player := league.players[name]).out is not None]
     if not departed:
         return None
-    return MatchForfeited(
+    return e.MatchForfeited(
         at=at,
         match_id=match.id,
         losers=[player.id for player in departed],
@@ -154,11 +144,11 @@ def _forfeit(league: League, match: Match, at: str) -> MatchForfeited | None:
     )
 
 
-def completion_events(league: League, round_: Round, ended: Sequence[Match], at: str) -> list[Event]:
+def completion_events(league: League, round_: Round, ended: Sequence[Match], at: str) -> list[e.Event]:
     """RoundCompleted if these matches were the last of the round, and LeagueCompleted if they were the last of all."""
-    events: list[Event] = []
+    events: list[e.Event] = []
     if not round_.completed and round_.remaining == sum(match.round_id == round_.id for match in ended):
-        events.append(RoundCompleted(at=at, round_id=round_.id))
+        events.append(e.RoundCompleted(at=at, round_id=round_.id))
     if league.outstanding == len(ended):
-        events.append(LeagueCompleted(at=at))
+        events.append(e.LeagueCompleted(at=at))
     return events

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, convert
 from msgspec.structs import force_setattr
 
 from leaguekit.games.base import DEFAULT_GAME
@@ -60,11 +60,4 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def time_limits(self) -> TimeLimits:
         """The limits as they are sent to referees."""
-        return TimeLimits(
-            join_seconds=self.join_seconds,
-            choice_seconds=self.choice_seconds,
-            game_over_seconds=self.game_over_seconds,
-            max_retries=self.max_retries,
-            retry_seconds=self.retry_seconds,
-            backoff=self.backoff,
-        )
+        return convert(self, TimeLimits, from_attributes=True)

@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from leaguekit.league.settings import TieBreak
 from leaguekit.protocol.messages import MAX_STANDINGS, MatchResult, OwnRecord, Standing
@@ -67,22 +67,16 @@ class Row(Struct, array_like=True):
         self.against[opponent] = self.against.get(opponent, 0) + step * points
 
 
-class Placing(Struct, kw_only=True, gc=False):
-    """How the rank of a player was decided."""
+class PlacedRow(Standing, kw_only=True):
+    """A row of the table, and how its rank was decided."""
 
-    # The best rank among players that are equal in everything but the lot or the id.
-    shared_rank: int
-    is_shared: bool = False
+    # As it is displayed: 1= for all players that are equal in everything but the lot or the id.
+    shown_rank: str
     # What decided between this player and the one before it; None if points did.
     decided_by: Decider | None = None
-    # Evaluated only between players that are equal in everything before it.
+    # Points in the matches among the players with equal points, and the Sonneborn–Berger score; only if needed.
     head_to_head: int | None = None
     sonneborn_berger: float | None = None
-
-    @property
-    def shown_rank(self) -> str:
-        """The rank as it is displayed: ``1=`` if it is shared."""
-        return f"{self.shared_rank}=" if self.is_shared else str(self.shared_rank)
 
 
 class Table:
@@ -160,24 +154,23 @@ class Table:
             self._standings = {player: _standing(rank, self.rows[player]) for rank, player in enumerate(ids, start=1)}
         return self._standings
 
-    def placings(self) -> dict[str, Placing]:
-        """How the rank of each player was decided, in the order of ranks."""
+    def placed_rows(self) -> list[PlacedRow]:
+        """The whole table in the order of ranks, with how each rank was decided."""
+        rows: list[PlacedRow] = []
         standings = self.standings()
         taken = {player: value for level in self._among_tied.values() for player, value in level.items()}
-        placings: dict[str, Placing] = {}
-        before: Placing | None = None
-        for player, row in standings.items():
-            decider = self._deciders.get(player)
-            own = Placing(
-                shared_rank=row.rank,
-                decided_by=decider,
+        for player, standing in standings.items():
+            row = PlacedRow(
+                **structs.asdict(standing),
+                shown_rank=str(standing.rank),
+                decided_by=self._deciders.get(player),
                 head_to_head=taken.get(player),
                 sonneborn_berger=self._doubled_scores[player][0] / 2 if player in self._players_with_score else None,
             )
-            if before is not None and decider in ARBITRARY:
-                own.shared_rank, own.is_shared, before.is_shared = before.shared_rank, True, True
-            before = placings[player] = own
-        return placings
+            if rows and row.decided_by in ARBITRARY:
+                row.shown_rank = rows[-1].shown_rank = f"{rows[-1].shown_rank.removesuffix('=')}="
+            rows.append(row)
+        return rows
 
     def rows_for(self, reader: str | None = None) -> list[Standing]:
         """At most 100 rows. Of a longer table, these are the first 99 and the reader's own."""

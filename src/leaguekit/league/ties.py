@@ -1,15 +1,12 @@
-"""Explains how ties in the table were broken, row by row and in sentences."""
+"""Explains how ties in the table were broken, in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
-from msgspec import structs
-
 from leaguekit.league.settings import TieBreak
-from leaguekit.league.standings import ARBITRARY, Decider, Table
-from leaguekit.protocol.messages import Standing
+from leaguekit.league.standings import ARBITRARY, Decider, PlacedRow
 
 MAX_NAMED = 6
 # At most this number of ties is described in sentences.
@@ -22,32 +19,6 @@ _NAMES: dict[Decider, str] = {
     "lot": "a lot",
     "id": "the lower id",
 }
-
-
-class PlacedRow(Standing, kw_only=True):
-    """A row of the table, and how its rank was decided."""
-
-    # As it is displayed: 1= for all players that are equal in everything but the lot or the id.
-    shown_rank: str
-    # What decided between this player and the one before it; None if points did.
-    decided_by: Decider | None = None
-    # Points in the matches among the players with equal points, and the Sonneborn–Berger score; only if needed.
-    head_to_head: int | None = None
-    sonneborn_berger: float | None = None
-
-
-def placed_rows(table: Table) -> list[PlacedRow]:
-    """The whole table in the order of ranks."""
-    return [
-        PlacedRow(
-            **structs.asdict(row),
-            shown_rank=placing.shown_rank,
-            decided_by=placing.decided_by,
-            head_to_head=placing.head_to_head,
-            sonneborn_berger=placing.sonneborn_berger,
-        )
-        for row, placing in zip(table.standings().values(), table.placings().values(), strict=True)
-    ]
 
 
 def describe_order(tie_breaks: Sequence[TieBreak]) -> str:

@@ -85,6 +85,7 @@ class Admission:
         max_per_address: int,
     ) -> None:
         self._world = world
+        self._now = world.timestamp
         self._ledger = ledger
         self._endpoint = endpoint
         self._grant_ids = grant_ids
@@ -102,10 +103,9 @@ class Admission:
         # By agent, the number of requests with its endpoint that were neither by itself nor a repeat of its own.
         self._wrong_repeats: Counter[str] = Counter()
         self._checks_of_agents = WaitLimits(sys.maxsize, MAX_CHECKS_PER_AGENT)
-        self._returns = TokenBuckets(RETURNS_PER_SECOND, RETURNS_BURST, clock=lambda: asyncio.get_running_loop().time())
-        self._conflicts = TokenBuckets(
-            CONFLICTS_PER_SECOND, CONFLICTS_BURST, clock=lambda: asyncio.get_running_loop().time()
-        )
+        clock = asyncio.get_running_loop().time
+        self._returns = TokenBuckets(RETURNS_PER_SECOND, RETURNS_BURST, clock=clock)
+        self._conflicts = TokenBuckets(CONFLICTS_PER_SECOND, CONFLICTS_BURST, clock=clock)
         self._additional_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
 
     async def recover(self) -> None:
@@ -125,46 +125,52 @@ class Admission:
         return canonical_address(peer.host) in self._token_hosts.get(agent.id, ())
 
     async def register_player(self, request: m.LeagueRegisterRequest, peer: Peer) -> m.LeagueRegisterResponse:
-        applicant = self._applicant(request, request.player_meta, peer)
-        league = self._ledger.league
-        try:
-            await self._resolve_conflict("player", applicant, peer)
-            with self._count_wrong_repeats(applicant):
-                self._admit_player(applicant, peer)
-            async with self._limit_checks(applicant, peer):
-                applicant = await self._check_endpoint("player", applicant, peer)
-            player_id = self._admit_player(applicant, peer)
-            self._limit_returns(player_id)
-        except commands.Rejected as rejected:
-            return m.LeagueRegisterResponse(**self._echo(request), **_rejection(rejected), player_id=None)
-        token, proof = self._issue_token(player_id, applicant, request)
-        self._ledger.record(commands.register_player(league, applicant, **proof, at=self._now()))
-        log.info("%s registered as %s", request.player_meta.display_name, player_id, extra=log_fields(request))
-        return m.LeagueRegisterResponse(**self._echo(request), **self._accepted(token), player_id=player_id)
+        player_id, fields = await self._register("player", request, request.player_meta, peer)
+        return m.LeagueRegisterResponse(**self._echo(request), **fields, player_id=player_id)
 
     async def register_referee(self, request: m.RefereeRegisterRequest, peer: Peer) -> m.RefereeRegisterResponse:
-        applicant = self._applicant(request, request.referee_meta, peer)
-        league = self._ledger.league
-        try:
-            await self._resolve_conflict("referee", applicant, peer)
-            with self._count_wrong_repeats(applicant):
-                commands.admit_referee(league, applicant, self._now())
-            async with self._limit_checks(applicant, peer):
-                applicant = await self._check_endpoint("referee", applicant, peer)
-                hosts = await addresses_of(applicant.meta.contact_endpoint, self._resolver)
-            referee_id = commands.admit_referee(league, applicant, self._now())
-            self._limit_returns(referee_id)
-        except commands.Rejected as rejected:
-            return m.RefereeRegisterResponse(**self._echo(request), **_rejection(rejected), referee_id=None)
-        token, proof = self._issue_token(referee_id, applicant, request)
-        self._token_hosts[referee_id] = hosts
-        self._ledger.record(commands.register_referee(league, applicant, **proof, at=self._now()))
-        log.info("%s registered as %s", request.referee_meta.display_name, referee_id, extra=log_fields(request))
-        if self._ledger.league.referees[referee_id].shows_own_token:
+        referee_id, fields = await self._register("referee", request, request.referee_meta, peer)
+        if referee_id and self._ledger.league.referees[referee_id].shows_own_token:
             log.warning(
                 "%s knows only the documents: it shows players its own token", referee_id, extra=log_fields(request)
             )
-        return m.RefereeRegisterResponse(**self._echo(request), **self._accepted(token), referee_id=referee_id)
+        return m.RefereeRegisterResponse(**self._echo(request), **fields, referee_id=referee_id)
+
+    async def _register(
+        self, role: Role, request: m.LeagueRegisterRequest | m.RefereeRegisterRequest, meta: Any, peer: Peer
+    ) -> tuple[str | None, dict[str, Any]]:
+        """Register an agent. Returns its id, or None if it is rejected, and the other fields of the answer."""
+        applicant, hosts = self._applicant(request, meta, peer), frozenset[str]()
+        try:
+            await self._resolve_conflict(role, applicant, peer)
+            with self._count_wrong_repeats(applicant):
+                self._admit(role, applicant, peer)
+            async with self._limit_checks(applicant, peer):
+                applicant = await self._check_endpoint(role, applicant, peer)
+                if role == "referee":
+                    hosts = await addresses_of(meta.contact_endpoint, self._resolver)
+            agent_id = self._admit(role, applicant, peer)
+            self._limit_returns(agent_id)
+        except commands.Rejected as rejected:
+            return None, {
+                "status": "REJECTED",
+                "reason": rejected.reason,
+                "error_code": rejected.code,
+                "code": rejected.number,
+                **rejected.data,
+            }
+        token, proof = self._issue_token(agent_id, applicant, request)
+        self._token_hosts[agent_id] = hosts
+        register = commands.register_player if role == "player" else commands.register_referee
+        self._ledger.record(register(self._ledger.league, applicant, **proof, at=self._now()))
+        log.info("%s registered as %s", meta.display_name, agent_id, extra=log_fields(request))
+        return agent_id, {
+            "status": "ACCEPTED",
+            "reason": None,
+            "auth_token": token,
+            "league_id": self._ledger.league.settings.league_id,
+            "token_scheme": tokens.SCHEME,
+        }
 
     def is_referee_code(self, code: str | None) -> bool:
         """Whether referees may register with a code."""
@@ -209,8 +215,10 @@ class Admission:
         """The id of the agent at an endpoint, or an empty string."""
         return commands.endpoint_owner(self._ledger.league, meta.contact_endpoint) or ""
 
-    def _admit_player(self, applicant: commands.Applicant[m.PlayerMeta], peer: Peer) -> str:
+    def _admit(self, role: Role, applicant: commands.Applicant[Any], peer: Peer) -> str:
         league = self._ledger.league
+        if role == "referee":
+            return commands.admit_referee(league, applicant, self._now())
         player_id = commands.admit_player(league, applicant, self._now())
         if player_id not in league.players and applicant.seat is None:
             check_players_per_address(league, applicant, peer, self._max_per_address)
@@ -345,27 +353,5 @@ class Admission:
         # A token that was voided since then stays void.
         return issued.token if agent.registered.verifier == tokens.verifier(issued.token).hex() else None
 
-    def _now(self) -> str:
-        return self._world.timestamp()
-
     def _echo(self, request: m.Request) -> m.Envelope:
         return m.envelope(MANAGER, self._world.now(), request.conversation_id)
-
-    def _accepted(self, token: str) -> dict[str, Any]:
-        return {
-            "status": "ACCEPTED",
-            "reason": None,
-            "auth_token": token,
-            "league_id": self._ledger.league.settings.league_id,
-            "token_scheme": tokens.SCHEME,
-        }
-
-
-def _rejection(rejected: commands.Rejected) -> dict[str, Any]:
-    return {
-        "status": "REJECTED",
-        "reason": rejected.reason,
-        "error_code": rejected.code,
-        "code": rejected.number,
-        **rejected.data,
-    }

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from leaguekit.agents.calls import answers_ping, ask, error_code_of, is_transient
 from leaguekit.agents.world import World
 from leaguekit.games import game
-from leaguekit.league import commands, queries
+from leaguekit.league import commands
 from leaguekit.league.records import Match
 from leaguekit.league.rounds import available_referees
 from leaguekit.manager.broadcasts import RecipientLookup
@@ -44,6 +44,7 @@ class Assignments:
         self, world: World, ledger: Ledger, find_recipient: RecipientLookup, returning: ReturningAgents
     ) -> None:
         self._world = world
+        self._now = world.timestamp
         self._ledger = ledger
         self._find_recipient = find_recipient
         self._returning = returning
@@ -75,23 +76,23 @@ class Assignments:
                 ack = await ask(self._world.caller, recipient.url, assignment, m.MatchAssignmentAck)
             except (CallFailed, CallerLate):
                 # ``watch`` decides whether the referee is lost.
-                await asyncio.sleep(PING_PAUSE_SECONDS)
-                continue
+                pass
             except (RpcRefusal, ProtocolError) as error:
-                if isinstance(error, RpcRefusal) and (is_transient(error) or error_code_of(error) in ("E011", "E012")):
-                    # The referee is starting again, and does not know its manager yet.
-                    await asyncio.sleep(PING_PAUSE_SECONDS)
-                    continue
-                self._void(match, attempt, f"{referee_id} refused the assignment: {error}")
-                return
-            if ack.status == "ACCEPTED":
-                return
-            # It may still play a match that the manager has ended. Later it accepts this one, or is overdue.
-            log.warning("%s did not take %s: %s", referee_id, match_id, ack.reason)
-            refusals += 1
-            if refusals >= MAX_REFUSALS and len(available_referees(self._ledger.league)) > 1:
-                self._void(match, attempt, f"{referee_id} did not take it: {str(ack.reason)[:MAX_REASON_CHARS]}")
-                return
+                # A referee that is starting again does not know its manager yet.
+                if isinstance(error, ProtocolError) or not (
+                    is_transient(error) or error_code_of(error) in ("E011", "E012")
+                ):
+                    self._void(match, attempt, f"{referee_id} refused the assignment: {error}")
+                    return
+            else:
+                if ack.status == "ACCEPTED":
+                    return
+                # It may still play a match that the manager has ended. Later it accepts this one, or is overdue.
+                log.warning("%s did not take %s: %s", referee_id, match_id, ack.reason)
+                refusals += 1
+                if refusals >= MAX_REFUSALS and len(available_referees(self._ledger.league)) > 1:
+                    self._void(match, attempt, f"{referee_id} did not take it: {str(ack.reason)[:MAX_REASON_CHARS]}")
+                    return
             await asyncio.sleep(PING_PAUSE_SECONDS)
 
     async def watch(self) -> None:
@@ -105,11 +106,9 @@ class Assignments:
                 if (one.assigned_matches or one.lost) and not self._returning.is_expected(one.id)
             ]
             alive = await asyncio.gather(*(self._answers(referee.id) for referee in watched))
-            missed = {
-                referee.id: 0 if answered else missed.get(referee.id, 0) + 1
-                for referee, answered in zip(watched, alive, strict=True)
-            }
+            before, missed = missed, {}
             for referee, answered in zip(watched, alive, strict=True):
+                missed[referee.id] = 0 if answered else before.get(referee.id, 0) + 1
                 if answered and referee.lost:
                     log.info("%s is back", referee.id)
                     self._ledger.record(commands.referee_returned(self._ledger.league, referee.id, self._now()))
@@ -121,7 +120,7 @@ class Assignments:
 
     async def _answers(self, referee_id: str) -> bool:
         recipient = self._find_recipient(referee_id)
-        return recipient is not None and await answers_ping(self._world.caller, recipient.url, referee_id, PING_SECONDS)
+        return recipient is not None and await answers_ping(self._world.caller, recipient.url, PING_SECONDS, referee_id)
 
     def _void_overdue(self) -> None:
         league = self._ledger.league
@@ -173,16 +172,13 @@ class Assignments:
             player_id=player_id,
             endpoint=player.meta.contact_endpoint,
             state=player.state,
-            record=queries.own_record(league, player_id),
+            record=league.table.rows[player_id].record,
             display_name=player.meta.display_name,
             form=player.form or UNSET,
             shown_token=tokens.referee_to_player(*scope),
             expected_token=tokens.player_to_referee(*scope),
             verifier=player.registered.verifier,
         )
-
-    def _now(self) -> str:
-        return self._world.timestamp()
 
 
 def max_match_seconds(limits: m.TimeLimits, turns: int) -> float:

@@ -31,33 +31,18 @@ ANSWER_SECONDS = 10.0
 STANDINGS_PAUSE_SECONDS = 1.0
 MAX_RETRIES = 3
 RETRY_PAUSE_SECONDS = 2.0
-# The end of a request, after the last field of its message.
-_REQUEST_END = b'},"id":%d}'
 
 
-class EncodedMessage:
+class EncodedMessage(NamedTuple):
     """A message that is encoded once for all agents. The token for each agent is added at the end of it."""
 
-    __slots__ = ("_body", "_request_start", "kind", "method")
-
-    def __init__(self, method: str, kind: str, body: bytes) -> None:
-        self.method = method
-        self.kind = kind
-        self._body = body
-        # The part of the request that is the same for all agents. A large table must not be copied three times.
-        self._request_start = request(method, body, 0).removesuffix(_REQUEST_END % 0)
+    method: str
+    kind: str
+    body: bytes
 
     def params(self, token: str | None) -> bytes:
         """The params of the request, with a token if there is one."""
-        if token is None:
-            return self._body
-        return b'%b,"auth_token":"%b"}' % (self._body[:-1], token.encode())
-
-    def request(self, token: str | None, call_id: int) -> bytes:
-        """The whole JSON-RPC request, with a token if there is one."""
-        if token is None:
-            return self._request_start + _REQUEST_END % call_id
-        return b'%b,"auth_token":"%b"%b' % (self._request_start, token.encode(), _REQUEST_END % call_id)
+        return self.body if token is None else b'%b,"auth_token":"%b"}' % (self.body[:-1], token.encode())
 
 
 def encode_message(message: Message) -> EncodedMessage:
@@ -71,14 +56,14 @@ RequestEncoder = Callable[[str, bytes, int], bytes]
 class Recipient(NamedTuple):
     """Where an agent listens, which token the manager shows it, and whether it has left the league.
 
-    An agent that needs requests in another form has an ``encode_request``. Its ``on_answer`` is called with each of its
-    answers.
+    An agent that needs requests in another form has its own ``encode_request``. Its ``on_answer`` is called with each
+    of its answers.
     """
 
     url: str
     token: str
-    encode_request: RequestEncoder | None = None
-    on_answer: Callable[[HttpAnswer], None] | None = None
+    encode_request: RequestEncoder = request
+    on_answer: Callable[[HttpAnswer], None] = lambda _answer: None
     has_left: bool = False
 
 
@@ -220,16 +205,12 @@ class Broadcasts:
                 if isinstance(error, TimedOut) or (self._is_suspended(agent_id) and not last):
                     return False
             else:
-                self._on_answer(agent_id, recipient, answer)
+                self._on_outcome(agent_id, 0)
+                recipient.on_answer(answer)
                 return recipient.has_left or not (last and is_caller_unknown(answer.body))
             if retry < MAX_RETRIES:
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
         return False
-
-    def _on_answer(self, agent_id: str, recipient: Recipient, answer: HttpAnswer) -> None:
-        self._on_outcome(agent_id, 0)
-        if recipient.on_answer is not None:
-            recipient.on_answer(answer)
 
     async def _post(self, agent_id: str, message: EncodedMessage, recipient: Recipient) -> HttpAnswer:
         """Post a message. If the agent refuses the token, post it once more without a token.
@@ -237,21 +218,15 @@ class Broadcasts:
         Document 001 has no token in the manager's messages, and a player may refuse a token that is not its own.
         """
         token = None if agent_id in self._without_token else recipient.token
-        body = _encode_request(message, recipient, token)
-        answer = await self._world.caller.post(recipient.url, body, ANSWER_SECONDS, MAX_ANY_ANSWER_BYTES)
-        if token is None or b'"error"' not in answer.body or not refuses_token(answer.body):
-            return answer
-        body = _encode_request(message, recipient, None)
-        answer = await self._world.caller.post(recipient.url, body, ANSWER_SECONDS, MAX_ANY_ANSWER_BYTES)
-        if not (refuses_token(answer.body) or is_caller_unknown(answer.body)):
-            self._without_token.add(agent_id)
-        return answer
-
-
-def _encode_request(message: EncodedMessage, recipient: Recipient, token: str | None) -> bytes:
-    if recipient.encode_request is None:
-        return message.request(token, next_id())
-    return recipient.encode_request(message.method, message.params(token), next_id())
+        while True:
+            body = recipient.encode_request(message.method, message.params(token), next_id())
+            answer = await self._world.caller.post(recipient.url, body, ANSWER_SECONDS, MAX_ANY_ANSWER_BYTES)
+            is_refused = b'"error"' in answer.body and refuses_token(answer.body)
+            if token is None and not (is_refused or is_caller_unknown(answer.body)):
+                self._without_token.add(agent_id)
+            if token is None or not is_refused:
+                return answer
+            token = None
 
 
 async def _pause_ended_early(box: _Outbox, seconds: float) -> bool:

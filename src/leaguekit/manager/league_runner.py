@@ -11,14 +11,14 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import Any
 
+from leaguekit.agents.tasks import Tasks, cancel
 from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
-from leaguekit.league.records import Round
 from leaguekit.league.results import MAX_FAILURES
 from leaguekit.league.rounds import available_referees
 from leaguekit.league.schedule import MAX_MATCHES, match_count
@@ -56,6 +56,7 @@ class LeagueRunner:
 
     def __init__(self, world: World, ledger: Ledger, find_recipient: RecipientLookup) -> None:
         self._world = world
+        self._now = world.timestamp
         self._ledger = ledger
         self._returning = ReturningAgents(world.caller, find_recipient)
         self._assignments = Assignments(world, ledger, find_recipient, self._returning)
@@ -80,8 +81,10 @@ class LeagueRunner:
         # By match, the number of attempts that were void and not counted.
         self._uncounted_voids: Counter[str] = Counter()
         self._changed = asyncio.Event()
-        self.outages = Outages(world.caller, ledger, find_recipient, self._changed.set)
-        self._tasks: set[asyncio.Task[Any]] = set()
+        # Checks again whether the league can start or go on, after a change that is not an event.
+        self.wake = self._changed.set
+        self.outages = Outages(world.caller, ledger, find_recipient, self.wake)
+        self._tasks = Tasks(self._fail)
         self._completed = asyncio.Event()
         # Done when the last announcement is sent. For each agent, it has a future that says whether the agent answered.
         self._announced: asyncio.Future[dict[str, asyncio.Future[bool]]]
@@ -93,13 +96,13 @@ class LeagueRunner:
 
     async def run(self) -> None:
         """Run the league from its present state to its end. Raises StoreError if the log cannot be written."""
-        self._start_task(self._assignments.watch())
-        self._start_task(self.outages.watch())
-        self._start_task(self._publisher.run())
+        self._tasks.start(self._assignments.watch())
+        self._tasks.start(self.outages.watch())
+        self._tasks.start(self._publisher.run())
         if self.start_at is not None:
-            self._start_task(self._start_at_time(times.parse_timestamp(self.start_at)))
-        self._start_task(self._run_league())
-        over = self._start_task(self._completed.wait())
+            self._tasks.start(self._start_at_time(times.parse_timestamp(self.start_at)))
+        self._tasks.start(self._run_league())
+        over = self._tasks.start(self._completed.wait())
         failures = (self._ledger.failed, self._failed)
         await asyncio.wait([over, *failures], return_when=asyncio.FIRST_COMPLETED)
         for failed in failures:
@@ -110,9 +113,7 @@ class LeagueRunner:
         self._returning.close()
         self.broadcasts.close()
         self._standings.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel(*self._tasks)
 
     def play_status(self) -> dict[str, Any]:
         """How long the league has been in play, and whether all agents have got the message that it has ended."""
@@ -130,34 +131,17 @@ class LeagueRunner:
             waits.append(f"a pause to end: the last attempt at {queries.list_matches(self._paused)} was void")
         return waits
 
-    def wake(self) -> None:
-        """Check again whether the league can start or go on, after a change that is not an event."""
-        self._changed.set()
-
-    def _start_task(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._end_task)
-        return task
-
-    def _end_task(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and not self._failed.done():
-            # A write has failed, or there is an error in this program. ``run`` raises it, so that nothing goes on.
+    def _fail(self, error: BaseException) -> None:
+        """Let ``run`` raise what a task has raised: a write has failed, or there is an error in this program."""
+        if not self._failed.done():
             self._failed.set_result(error)
-
-    def _now(self) -> str:
-        return self._world.timestamp()
-
-    def _round(self) -> Round:
-        return self._ledger.league.rounds[self._ledger.league.current_round - 1]
 
     # Starting and running the league
 
     async def _run_league(self) -> None:
         league = self._ledger.league
         self._returning.expect(one for one in (*league.players, *league.referees) if not self._is_suspended(one))
-        self._start_task(self._wake_when_all_are_back())
+        self._tasks.start(self._wake_when_all_are_back())
         if league.rounds and await self._resume():
             return
         while league.state != "LEAGUE_COMPLETED":
@@ -195,11 +179,11 @@ class LeagueRunner:
         if notified.startswith(ALL):
             self._completed.set()
             for agent_id in await self._registered_after(int(notified.removeprefix(ALL) or self._ledger.number)):
-                self._start_task(self._send_final_to(agent_id))
+                self._tasks.start(self._send_final_to(agent_id))
             return True
         for referee in league.referees.values():
             for match_id in referee.assigned_matches:
-                self._start_task(self._assignments.send_assignment(match_id))
+                self._tasks.start(self._assignments.send_assignment(match_id))
         for match_id in league.waiting:
             if league.matches[match_id].voids:
                 self._pause(match_id)
@@ -220,7 +204,8 @@ class LeagueRunner:
         if league.state == "LEAGUE_COMPLETED":
             self._ended_at = self._first_match_at
             return
-        has_begun = league.round_in_play and any(league.matches[one].attempt for one in self._round().matches)
+        matches = league.rounds[league.current_round - 1].matches
+        has_begun = league.round_in_play and any(league.matches[one].attempt for one in matches)
         waits = league.round_in_play and not has_begun
         if waits:
             self._announce(league.current_round, [*league.players, *league.referees])
@@ -410,12 +395,12 @@ class LeagueRunner:
     def _hand_over(self, match_id: str, referee_id: str) -> None:
         """Send a match to its referee: by an assignment, or by the announcement if the referee knows only that."""
         if not self._ledger.league.referees[referee_id].shows_own_token:
-            self._start_task(self._assignments.send_assignment(match_id))
+            self._tasks.start(self._assignments.send_assignment(match_id))
         elif referee_id in self._unannounced:
             self._unannounced[referee_id].append(match_id)
         else:
             self._unannounced[referee_id] = [match_id]
-            self._start_task(self._announce_to_referee(referee_id))
+            self._tasks.start(self._announce_to_referee(referee_id))
 
     def _resend_to(self, agent_id: str, in_play: Iterable[str]) -> None:
         """Hand over the matches of an agent again that has just registered. Send it the end of the league, too."""
@@ -423,9 +408,9 @@ class LeagueRunner:
             if agent_id in self._ledger.league.referees:
                 self._hand_over(match_id, agent_id)
             else:
-                self._start_task(self._assignments.send_assignment(match_id))
+                self._tasks.start(self._assignments.send_assignment(match_id))
         if self._ledger.league.state == "LEAGUE_COMPLETED":
-            self._start_task(self._send_final_to(agent_id))
+            self._tasks.start(self._send_final_to(agent_id))
 
     def _close_round(self, round_id: int) -> None:
         """Send the standings and the end of a round to all agents."""
@@ -440,7 +425,7 @@ class LeagueRunner:
         def send() -> None:
             self._standings.send(updates, since, closing=True)
             answered = [self.broadcasts.send(agent, message) for agent in agents]
-            self._start_task(self._remember_notified(round_id, answered))
+            self._tasks.start(self._remember_notified(round_id, answered))
             log.info("round %d is over", round_id, extra={"message_type": "ROUND_COMPLETED"})
 
         self._publisher.publish(send)

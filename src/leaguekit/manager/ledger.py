@@ -54,7 +54,11 @@ class Ledger:
 
     async def recover(self) -> int:
         """Restore the league from its snapshot and its log. Returns the number of events in the log."""
-        await self._restore()
+        if (snapshot := await self.log.kept(SNAPSHOT)) is not None:
+            try:
+                self.league, self._saved = restore(snapshot)
+            except BadSnapshot as error:
+                log.warning("the snapshot is not used, all events are applied instead: %s", error)
         if self._saved and not await self.log.read(self._saved - 1, 1):
             log.warning("the snapshot is ahead of the log: all events are applied instead")
             self.league, self._saved = League(), 0
@@ -75,13 +79,6 @@ class Ledger:
         """The time at which the league was created, from its first event."""
         (first,) = await self.log.read(0, 1)
         return decode(first.event).at
-
-    async def _restore(self) -> None:
-        if (snapshot := await self.log.kept(SNAPSHOT)) is not None:
-            try:
-                self.league, self._saved = restore(snapshot)
-            except BadSnapshot as error:
-                log.warning("the snapshot is not used, all events are applied instead: %s", error)
 
     def record(self, events: Sequence[Event]) -> None:
         """Apply events to the league and write them to the log.
@@ -126,14 +123,10 @@ class Ledger:
         elif not self.failed.done():
             self.failed.set_result(error)
 
+    @property
     def is_written(self) -> bool:
-        """Whether everything recorded so far is written. Raises StoreError if it cannot be."""
-        if self.latest is None:
-            return True
-        if not self.latest.done():
-            return False
-        self.latest.result()
-        return True
+        """Whether everything recorded so far is written, and no write has failed."""
+        return self.latest is None or (self.latest.done() and self.latest.exception() is None)
 
     async def wait_written(self, upto: asyncio.Future[int] | None = None) -> None:
         """Wait until everything recorded so far is written, or up to ``upto``, which is an earlier value of ``latest``.

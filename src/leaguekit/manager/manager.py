@@ -77,10 +77,12 @@ class Manager:
         owner finds it. ``max_per_address`` limits the players that register from one address without a seat.
         """
         self.world = world
+        self._now = world.timestamp
         self.ledger = Ledger(log)
         self.endpoint = endpoint
         self._settings = settings
-        self._operator = Operator(admin_token, world.entropy, keep, manager_endpoint=endpoint, policy=world.policy)
+        self._operator = Operator(admin_token, world, endpoint, keep)
+        self.is_operator = self._operator.is_admin_token
         self._admission = Admission(
             world,
             self.ledger,
@@ -161,7 +163,9 @@ class Manager:
 
     def answer(self, request: RpcRequest, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer any request."""
-        return (self._answer_spec if self._open_profile is None else self._open_profile.answer)(request, peer)
+        if self._open_profile is not None:
+            return self._open_profile.answer(request, peer)
+        return answer(request, lambda call: self._call(call, peer), self._refuse, MAX_BYTES)
 
     def _answer_spec(self, request: RpcRequest, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer a request exactly as the documents say."""
@@ -182,7 +186,7 @@ class Manager:
         else:
             _, message = read_call(call, "league_manager")
             result = await self._handlers[type(message)](message, peer)
-            if not self.ledger.is_written():
+            if not self.ledger.is_written:
                 await self.ledger.wait_written()
         self.metrics.count_result(call, result, perf_counter() - began)
         return result
@@ -379,9 +383,6 @@ class Manager:
         agent = self.ledger.league.agent_with(tokens.verifier(token))
         return agent.id if isinstance(agent, Player) else None
 
-    def is_operator(self, token: str) -> bool:
-        return self._operator.is_admin_token(token)
-
     def recipient(self, agent_id: str) -> Recipient | None:
         """Where an agent listens, and the token that the manager shows it.
 
@@ -403,9 +404,6 @@ class Manager:
                 return None
             recipient = recipient._replace(has_left=True)
         return recipient if self._open_profile is None else self._open_profile.adapt_recipient(recipient, agent)
-
-    def _now(self) -> str:
-        return self.world.timestamp()
 
     def _echo(self, request: m.Request) -> m.Envelope:
         return m.envelope(MANAGER, self.world.now(), request.conversation_id)

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from leaguekit.agents.calls import ping
+from leaguekit.agents.calls import answers_ping
 from leaguekit.agents.world import World
 from leaguekit.league import commands
 from leaguekit.league.records import Player, Referee
@@ -28,7 +28,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import Role, sender_of
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import RpcRequest
-from leaguekit.transport.base import CallerLate, CallFailed, Handler, HttpAnswer, Peer
+from leaguekit.transport.base import Handler, HttpAnswer, Peer
 from leaguekit.transport.dialects import requests
 from leaguekit.transport.dialects.forms import Form
 from leaguekit.transport.dialects.repairs import Repaired, repair
@@ -59,6 +59,7 @@ class OpenProfileAdapter:
 
     def __init__(self, world: World, ledger: Ledger, answer_spec: Handler, is_operator: Callable[[str], bool]) -> None:
         self._world = world
+        self._now = world.timestamp
         self._ledger = ledger
         self._answer_spec = answer_spec
         self._is_operator = is_operator
@@ -133,17 +134,11 @@ class OpenProfileAdapter:
         """Whether anything answers at a URL. A player that has just registered may be about to open its port."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + MAX_WAIT_SECONDS
-        while True:
-            try:
-                await ping(self._world.caller, url, PING_SECONDS)
-            except CallFailed:
-                if loop.time() >= deadline:
-                    return False
-                await asyncio.sleep(PING_PAUSE_SECONDS)
-            except CallerLate:
-                return True
-            else:
-                return True
+        while not await answers_ping(self._world.caller, url, PING_SECONDS):
+            if loop.time() >= deadline:
+                return False
+            await asyncio.sleep(PING_PAUSE_SECONDS)
+        return True
 
     def _registered_agent(self, answer: bytes, form: Form | None) -> Player | Referee | None:
         """The agent that this answer has registered. The form of its request is recorded if no other is known."""
@@ -169,9 +164,6 @@ class OpenProfileAdapter:
             else:
                 due.append(structs.replace(one, count=count))
         self._ledger.record(commands.note_broken_rules(self._ledger.league, agent_id, due, self._now()))
-
-    def _now(self) -> str:
-        return self._world.timestamp()
 
     def _is_start(self, operation: dict[str, Any]) -> bool:
         is_start = operation.get("command") == "start" and self._ledger.league.is_open

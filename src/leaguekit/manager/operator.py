@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET
 
+from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
 from leaguekit.league.access import seat_of
 from leaguekit.league.events import Event
@@ -19,7 +20,7 @@ from leaguekit.league.records import Player, Referee
 from leaguekit.league.results import known_match
 from leaguekit.league.schedule import MAX_MATCHES, match_count
 from leaguekit.league.state import League
-from leaguekit.league.ties import describe_order, first_place, placed_rows, tie_sentences
+from leaguekit.league.ties import describe_order, first_place, tie_sentences
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import Count, RoundId, Url
@@ -36,7 +37,6 @@ from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.rpc import Call, params_of
 from leaguekit.store.base import StoreError
-from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Unreachable
 
 METHOD = "operator"
@@ -95,16 +95,14 @@ class Operator:
     def __init__(
         self,
         admin_token: str,
-        entropy: Callable[[int], bytes],
-        keep: SaveSecret | None = None,
-        *,
-        manager_endpoint: str = "",
-        policy: AddressPolicy | None = None,
+        world: World,
+        manager_endpoint: str,
+        keep: SaveSecret | None,
     ) -> None:
         self._manager_endpoint = manager_endpoint
-        self._policy = policy
+        self._policy = world.policy
         self._admin = tokens.verifier(admin_token)
-        self._entropy = entropy
+        self._entropy = world.entropy
         self._keep = keep or (lambda _name, _secret: None)
         self._secret_actions: dict[str, Callable[[League, Operation, str], OperationResult]] = {
             "seats_new": self._new_seats,
@@ -288,7 +286,7 @@ def _status(league: League, _operation: Operation) -> dict[str, Any]:
 
 
 def _standings(league: League, _operation: Operation) -> dict[str, Any]:
-    rows = placed_rows(league.table)
+    rows = league.table.placed_rows()
     return {
         "standings": msgspec.to_builtins(rows[:MAX_STANDINGS]),
         "first": first_place(rows, is_over=league.state == "LEAGUE_COMPLETED") if rows else None,

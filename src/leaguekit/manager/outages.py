@@ -10,7 +10,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 
-from leaguekit.agents.calls import ping
+from leaguekit.agents.calls import answers_ping, ping
 from leaguekit.league import events as e
 from leaguekit.league.outage import OutageDetector
 from leaguekit.manager.broadcasts import RecipientLookup
@@ -158,7 +158,7 @@ class Outages:
     async def _check_gateways(self) -> None:
         """Ping the gateways. If one does not answer, the host is at fault, and not the players behind the gateway."""
         urls = {self._endpoint(player).partition("?")[0] for player in self._players()} & self.gateways
-        silent = [url for url in sorted(urls) if not await self._answers(url)]
+        silent = [url for url in sorted(urls) if not await answers_ping(self._caller, url, PING_SECONDS)]
         if bool(silent) != bool(self._silent_gateways):
             if silent:
                 self.latest_description = _describe_silent(silent)
@@ -168,15 +168,6 @@ class Outages:
                 log.info("the gateway answers again; the league goes on")
             self._on_change()
         self._silent_gateways = silent
-
-    async def _answers(self, url: str) -> bool:
-        try:
-            await ping(self._caller, url, PING_SECONDS)
-        except CallerLate:
-            return True
-        except CallFailed:
-            return False
-        return True
 
     def _endpoint(self, player_id: str) -> str:
         return self._ledger.league.players[player_id].meta.contact_endpoint

@@ -6,7 +6,6 @@ Agents that wait for something send the same query again and again, and all agen
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple
 
 from msgspec import UNSET, Raw, json
 
@@ -21,12 +20,8 @@ MAX_CACHED_BYTES = 4_000_000
 _encode_text = json.Encoder().encode
 
 
-class _Template(NamedTuple):
-    """The parts of an encoded answer around its timestamp and its conversation id, which differ for each query."""
-
-    before_timestamp: bytes
-    before_conversation: bytes
-    after_conversation: bytes
+# The parts of an encoded answer around its timestamp and its conversation id, which differ for each query.
+_Template = tuple[bytes, bytes, bytes]
 
 
 class QueryCache:
@@ -82,4 +77,4 @@ def _split(response: bytes) -> _Template:
     """Split a response whose timestamp and conversation id are empty. Both are in the envelope, which comes first."""
     start, timestamp, rest = response.partition(b'"timestamp":"')
     middle, conversation, end = rest.partition(b'"conversation_id":""')
-    return _Template(start + timestamp, middle + conversation[:-2], end)
+    return start + timestamp, middle + conversation[:-2], end

@@ -52,12 +52,11 @@ class ReturningAgents:
     async def _ping_until_back(self, agent_id: str) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + MAX_RETURN_SECONDS
-        # The recipient is looked up each time, because the agent may come back at another port.
-        while (
-            loop.time() < deadline
-            and (recipient := self._find_recipient(agent_id)) is not None
-            and not recipient.has_left
-        ):
-            if await answers_ping(self._caller, recipient.url, agent_id, PING_SECONDS):
+        while loop.time() < deadline:
+            # The recipient is looked up each time, because the agent may come back at another port.
+            recipient = self._find_recipient(agent_id)
+            if recipient is None or recipient.has_left:
+                return
+            if await answers_ping(self._caller, recipient.url, PING_SECONDS, agent_id):
                 return
             await asyncio.sleep(PING_PAUSE_SECONDS)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from leaguekit.agents.tasks import cancel
 from leaguekit.agents.world import World
 from leaguekit.league import events as e
 from leaguekit.league import queries
@@ -22,7 +24,7 @@ from leaguekit.store.files import Shared, Views, ViewWriter
 
 PAUSE_SECONDS = 0.5
 MATCHES_PER_CHUNK = 500
-MakeView = Callable[[], tuple[Path, Any]]
+MakeView = Callable[[League, Views], tuple[Path, Any]]
 
 
 class ManagerViews:
@@ -34,26 +36,24 @@ class ManagerViews:
     def __init__(self, world: World, ledger: Ledger) -> None:
         self._ledger = ledger
         self._paths = Views(world.data_root)
-        self._created_at = ""
         self._writer = ViewWriter(files=world.files, inline=world.inline)
+        self._agents = partial(agents_view, created_at="")
         self._stale: dict[MakeView, None] = {}
         self._update_task: asyncio.Task[None] | None = None
         ledger.listeners.append(self._react)
 
     async def start(self) -> None:
         """Write all files for the first time. The league must have been created."""
-        self._created_at = await self._ledger.created_at()
+        self._agents = partial(agents_view, created_at=await self._ledger.created_at())
         self.refresh()
 
     def refresh(self) -> None:
         """Write all files again."""
-        self._mark_stale(self._agents, self._standings, self._rounds)
+        self._mark_stale(self._agents, standings_view, rounds_view)
 
     async def close(self) -> None:
-        if self._update_task is not None:
-            self._update_task.cancel()
-            await asyncio.gather(self._update_task, return_exceptions=True)
-        self._stale = dict.fromkeys((self._agents, self._standings, self._rounds))
+        await cancel(self._update_task)
+        self._stale = dict.fromkeys((self._agents, standings_view, rounds_view))
         with contextlib.suppress(StoreError):
             await self._write_stale()
         await self._writer.close()
@@ -61,15 +61,15 @@ class ManagerViews:
     def _react(self, event: e.Event) -> None:
         match event:
             case e.PlayerRegistered() | e.RefereeRegistered() | e.PlayerWithdrawn() | e.PlayerDisqualified():
-                self._mark_stale(self._agents, self._standings)
+                self._mark_stale(self._agents, standings_view)
             case e.PlayerSuspended() | e.PlayerReturned() | e.RefereeLost() | e.RefereeReturned():
                 self._mark_stale(self._agents)
             case e.LeagueStarted() | e.LeagueCompleted():
                 self.refresh()
             case e.RoundAnnounced() | e.RoundCompleted() | e.ResultCorrected() | e.MatchReplayed():
-                self._mark_stale(self._standings, self._rounds)
+                self._mark_stale(standings_view, rounds_view)
             case e.ResultRecorded() | e.MatchForfeited():
-                self._mark_stale(self._standings)
+                self._mark_stale(standings_view)
 
     def _mark_stale(self, *makes: MakeView) -> None:
         self._stale |= dict.fromkeys(makes)
@@ -85,20 +85,11 @@ class ManagerViews:
             self._update_task = None
 
     async def _write_stale(self) -> None:
-        made = [make() for make in self._stale]
+        made = [make(self._ledger.league, self._paths) for make in self._stale]
         self._stale.clear()
         await self._ledger.wait_written()
         for path, view in made:
             self._writer.put(path, view)
-
-    def _agents(self) -> tuple[Path, Any]:
-        return agents_view(self._ledger.league, self._paths, self._created_at)
-
-    def _standings(self) -> tuple[Path, Any]:
-        return standings_view(self._ledger.league, self._paths)
-
-    def _rounds(self) -> tuple[Path, Any]:
-        return rounds_view(self._ledger.league, self._paths)
 
 
 def agents_view(league: League, paths: Views, created_at: str) -> tuple[Path, Any]:

@@ -14,15 +14,14 @@ from msgspec import UNSET, UnsetType
 
 from leaguekit.agents.credentials import TokenOwner
 from leaguekit.agents.logs import log_fields
-from leaguekit.agents.registration import Before, Identity, Kind, Registrar, describe_league_error
+from leaguekit.agents.registration import Before, Identity, Registrar, describe_league_error
 from leaguekit.agents.world import World
 from leaguekit.match.move_messages import BY_CALL, MoveCall, make_response
 from leaguekit.player.caller_checks import (
     CallerChecks,
-    CallerVerifier,
     ManagerMessage,
     RefereeMessage,
-    answer_fields,
+    prepare_match,
 )
 from leaguekit.player.context import (
     OngoingMatch,
@@ -31,7 +30,6 @@ from leaguekit.player.context import (
     past_match,
     record_of,
 )
-from leaguekit.player.decisions import Decision
 from leaguekit.player.definition import PlayerDefinition
 from leaguekit.player.history import MatchHistory
 from leaguekit.player.move_chooser import LeagueFacts, MoveChooser
@@ -44,7 +42,6 @@ from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, Call, RpcRequest, answer
 from leaguekit.transport.base import Peer
 
-PLAYER = Kind("player", m.LeagueRegisterRequest, m.LeagueRegisterResponse)
 GET_STATE = "get_player_state"
 # Anyone may ask for the state. All matches of a long league would be a long answer to a short question.
 MAX_SNAPSHOT_MATCHES = 50
@@ -81,13 +78,14 @@ class PlayerAgent:
             contact_endpoint=endpoint,
             protocol_version=PROTOCOL_VERSION,
         )
-        self.registrar = Registrar(world, manager_url, PLAYER, meta, self._prepare, wanted_id=wanted_id)
+        self.registrar = Registrar(world, manager_url, "player", meta, self._prepare, wanted_id=wanted_id)
         self.league_id: str | None = None
         self.round_id: int | None = None
         self.standings: list[m.Standing] = []
         self.finished = asyncio.Event()
         self._tell = tell
         self._callers = CallerChecks(self.registrar)
+        self.caller_verifier = self._callers.verifier
         self._chooser = MoveChooser(player, world, seed=seed, tell=tell, never_blocks=never_blocks)
         # The number of moves by origin, and the first moves that were replaced because the strategy failed.
         self.origins, self.replaced = self._chooser.origins, self._chooser.replaced
@@ -111,7 +109,7 @@ class PlayerAgent:
         self._handlers: dict[tuple[str, type[m.Message | None]], Callable[[Any], Awaitable[m.Message]]] = {
             (name, method.request): handlers[method.request]
             for name, method in BY_NAME.items()
-            if PLAYER.role in method.receivers
+            if "player" in method.receivers
         }
 
     @property
@@ -179,10 +177,6 @@ class PlayerAgent:
         """The owner of the token in the beginning of a body: the manager, or the referee of a match."""
         return self._callers.identify(beginning)
 
-    def caller_verifier(self) -> CallerVerifier | None:
-        """What a gateway needs to identify the callers. None while the player accepts every caller, or none."""
-        return self._callers.verifier()
-
     async def _call(self, call: Call, peer: Peer) -> Any:
         """The result of a call."""
         message = call.message
@@ -194,7 +188,7 @@ class PlayerAgent:
                 return self.snapshot()
             if message is None and call.method == PING:
                 return {"status": "ok", "player_id": self.player_id, "league_id": self.league_id, **self.registrar.pong}
-            method, message = read_call(call, PLAYER.role)
+            method, message = read_call(call, "player")
             handler = self._handlers[method.name, method.request]
         if not self.registrar.is_settled():
             await self.registrar.settled()
@@ -251,16 +245,12 @@ class PlayerAgent:
             place = f"{self.player.name} is number {own.rank} with {points}"
         moves = f" Moves since it was started: {self.origins}." if self.origins.total else ""
         log.info("The league is over%s.%s", place and f"; {place}", moves, extra=log_fields(message))
-        if not self.finished.is_set():
-            self._tell_end(place)
+        if place and not self.finished.is_set():
+            self._tell(place)
+        if moves and not self.finished.is_set():
+            self._tell(f"Moves of {self.player.name} since it was started: {self.origins}")
         self.finished.set()
         return m.LeagueCompletedAck(**fields)
-
-    def _tell_end(self, place: str) -> None:
-        if place:
-            self._tell(place)
-        if self.origins.total:
-            self._tell(f"Moves of {self.player.name} since it was started: {self.origins}")
 
     async def _receive_league_error(self, message: m.LeagueError) -> m.LeagueErrorAck:
         identity = self.registrar.identity
@@ -317,15 +307,10 @@ class PlayerAgent:
         match.chosen = False
         self._current = call.match_id
         facts = LeagueFacts(identity.agent_id, self.league_id, self.standings, tuple(self._history.matches.values()))
-        if self._chooser.is_built_in:
-            return self._move_response(call, match, self._chooser.choose_sync(call, match, facts))
-        return self._move_response(call, match, await self._chooser.choose(call, match, facts))
-
-    def _move_response(self, call: MoveCall, match: OngoingMatch, decision: Decision) -> m.Message:
-        info = self._chooser.count(call, decision)
+        move, info = await self._chooser.choose(call, match, facts)
         match.chosen = True
         fields = self._answer_referee(call, call.match_id, match, self._identity)
-        return make_response(call, decision.move, {**fields, "move_info": info})
+        return make_response(call, move, {**fields, "move_info": info})
 
     async def _end_match(self, message: m.GameOver) -> m.GameOverAck:
         identity = self._identity
@@ -354,8 +339,9 @@ class PlayerAgent:
         self, message: m.Request, match_id: str, match: OngoingMatch, identity: Identity
     ) -> dict[str, Any]:
         """The fields of every answer to a referee."""
-        fields = match.answer_fields if match.identity is identity else answer_fields(match, match_id, identity)
-        return {**fields, "timestamp": self.world.timestamp(), "conversation_id": message.conversation_id}
+        if match.identity is not identity:
+            prepare_match(match, match_id, identity)
+        return {**match.answer_fields, "timestamp": self.world.timestamp(), "conversation_id": message.conversation_id}
 
     @property
     def _identity(self) -> Identity:

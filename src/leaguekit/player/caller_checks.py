@@ -9,8 +9,8 @@ token is accepted for that match as well, from the hosts of the referee's endpoi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -26,7 +26,7 @@ from leaguekit.transport.addresses import Resolver, addresses_of, canonical_addr
 from leaguekit.transport.base import Peer
 
 # The attempts that are tried for a token of a match whose invitation the player does not know.
-MAX_ATTEMPTS = 9
+ATTEMPTS = range(1, 10)
 
 ManagerMessage = m.RoundAnnouncement | m.LeagueStandingsUpdate | m.RoundCompleted | m.LeagueCompleted
 RefereeMessage = m.GameInvitation | MoveCall | m.GameOver | m.GameError
@@ -48,8 +48,11 @@ class CallerVerifier(Struct, frozen=True, kw_only=True):
     # The verifiers of referees that send their own tokens.
     verifiers: list[bytes] = []
 
-    def recognise(self, credentials: Credentials) -> TokenOwner | None:
-        """The caller with these credentials, or None if the player would not accept its token."""
+    def recognise(self, credentials: Credentials, attempts: Sequence[int] = ATTEMPTS) -> TokenOwner | None:
+        """The caller with these credentials, or None if the player would not accept its token.
+
+        ``attempts`` are the attempts at the match whose tokens are accepted.
+        """
         token = credentials.auth_token
         if not token:
             return None
@@ -57,9 +60,9 @@ class CallerVerifier(Struct, frozen=True, kw_only=True):
             return TokenOwner("manager", "the manager")
         made_for, referee_id = (self.key, self.league_id, credentials.match_id), credentials.sender.partition(":")[2]
         is_referee = any(tokens.matches_verifier(token, verifier) for verifier in self.verifiers) or any(
-            tokens.are_equal(token, tokens.referee_to_player(*made_for, attempt, referee_id))
-            for attempt in range(1, MAX_ATTEMPTS + 1)
+            tokens.are_equal(token, tokens.referee_to_player(*made_for, attempt, referee_id)) for attempt in attempts
         )
+        # The token is the id. The sender's name is not proved for a referee that sends its own token.
         return TokenOwner("referee", tokens.shorten_token(token)) if is_referee else None
 
 
@@ -89,22 +92,17 @@ class CallerChecks:
 
     def find_match(self, message: RefereeMessage, match_id: str, identity: Identity) -> OngoingMatch:
         """The match of a referee's message. Raises ProtocolError if the sender is not the referee of that match."""
-        match = _find_match(self.matches, message, match_id, identity, self.own_tokens.get(match_id))
+        match = self._find_match(message, match_id, identity)
         if match is None:
             raise self._unknown_caller()
         return match
 
     def identify(self, beginning: bytes) -> TokenOwner | None:
         """The caller whose token is in the beginning of a body: the manager, or the referee of a match."""
-        identity, credentials = self._registrar.identity, credentials_in(beginning)
-        if identity is None or not identity.derived or not credentials.auth_token:
-            return None
-        if identity.may_be_manager(credentials.auth_token):
-            return TokenOwner("manager", "the manager")
-        if not self._is_from_referee(credentials, identity):
-            return None
-        # The token is the id. The sender's name is not proved for a referee that sends its own token.
-        return TokenOwner("referee", tokens.shorten_token(credentials.auth_token))
+        verifier, credentials = self.verifier(), credentials_in(beginning)
+        known = self.matches.get(credentials.match_id)
+        attempts = ATTEMPTS if known is None else (known.attempt,)
+        return None if verifier is None else verifier.recognise(credentials, attempts)
 
     def verifier(self) -> CallerVerifier | None:
         """What a gateway needs to identify the callers. None while the player accepts every caller, or none."""
@@ -126,14 +124,27 @@ class CallerChecks:
             verifier = bytes.fromhex(str(match.referee_verifier))
             self.own_tokens[match.match_id] = RefereeOwnToken(verifier, hosts[match.referee_endpoint])
 
-    def _is_from_referee(self, credentials: Credentials, identity: Identity) -> bool:
-        match_id = credentials.match_id
-        own, known = self.own_tokens.get(match_id), self.matches.get(match_id)
-        if own is not None and tokens.matches_verifier(credentials.auth_token, own.verifier):
-            return True
-        attempts = range(1, MAX_ATTEMPTS + 1) if known is None else (known.attempt,)
-        referee_id = credentials.sender.partition(":")[2]
-        return _find_attempt(credentials, match_id, referee_id, attempts, identity) is not None
+    def _find_match(self, message: RefereeMessage, match_id: str, identity: Identity) -> OngoingMatch | None:
+        """The match of a message, which is added to ``matches``. None if the sender is not its referee."""
+        matches, own = self.matches, self.own_tokens.get(match_id)
+        known = matches.get(match_id)
+        # The sender is ``referee:ID``.
+        referee_id = message.sender.partition(":")[2]
+        if own is not None and message.auth_token and tokens.matches_verifier(message.auth_token, own.verifier):
+            # Such a referee does not number its attempts. Each invitation begins a new one.
+            if known is None or known.referee_id != referee_id or isinstance(message, m.GameInvitation):
+                known = matches[match_id] = OngoingMatch(referee_id, 1 if known is None else known.attempt)
+            return known
+        attempts: Sequence[int] = ATTEMPTS if known is None else (known.attempt,)
+        if is_invitation := isinstance(message, m.GameInvitation):
+            attempts = (message.attempt or 1,)
+        if known is not None and known.referee_id == referee_id and known.attempt in attempts:
+            return known if _has_token(message, known, match_id, identity) else None
+        found = _find_attempt(message, match_id, referee_id, attempts, identity)
+        # The referee of an earlier attempt is answered, but its attempt does not replace the newer one.
+        if found is not None and (known is None or (is_invitation and found.attempt >= known.attempt)):
+            matches[match_id] = found
+        return found if found is None or known is None or is_invitation else known
 
     def _unknown_caller(self) -> ProtocolError:
         identity = self._registrar.identity
@@ -142,51 +153,8 @@ class CallerChecks:
         return ProtocolError("E012", detail, data={"player_id": None if identity is None else identity.agent_id})
 
 
-def answer_fields(match: OngoingMatch, match_id: str, identity: Identity) -> dict[str, Any]:
-    """The fields of every answer to the referee of a match, made for the player's present identity."""
-    _prepare(match, match_id, identity)
-    return match.answer_fields
-
-
-def _find_match(
-    matches: dict[str, OngoingMatch],
-    message: RefereeMessage,
-    match_id: str,
-    identity: Identity,
-    own: RefereeOwnToken | None,
-) -> OngoingMatch | None:
-    """The match of a message, which is added to ``matches``. None if the sender is not its referee.
-
-    ``own`` is the referee's own token, if the referee of this match sends that.
-    """
-    known = matches.get(match_id)
-    # The sender is ``referee:ID``.
-    referee_id = message.sender.partition(":")[2]
-    if own is not None and message.auth_token and tokens.matches_verifier(message.auth_token, own.verifier):
-        # Such a referee does not number its attempts. Each invitation begins a new one.
-        if known is None or known.referee_id != referee_id or isinstance(message, m.GameInvitation):
-            known = matches[match_id] = OngoingMatch(referee_id, 1 if known is None else known.attempt)
-        return known
-    if isinstance(message, m.GameInvitation):
-        attempt = message.attempt or 1
-        if known is None or known.attempt != attempt or known.referee_id != referee_id:
-            invited = _find_attempt(message, match_id, referee_id, (attempt,), identity)
-            # The referee of an earlier attempt is answered, but its attempt does not replace the newer one.
-            if invited is not None and (known is None or attempt >= known.attempt):
-                matches[match_id] = invited
-            return invited
-    if known is None:
-        known = _find_attempt(message, match_id, referee_id, range(1, MAX_ATTEMPTS + 1), identity)
-        if known is not None:
-            matches[match_id] = known
-        return known
-    if known.referee_id != referee_id:
-        return None if _find_attempt(message, match_id, referee_id, (known.attempt,), identity) is None else known
-    return known if _has_token(message, known, match_id, identity) else None
-
-
 def _find_attempt(
-    message: RefereeMessage | Credentials, match_id: str, referee_id: str, attempts: Iterable[int], identity: Identity
+    message: RefereeMessage, match_id: str, referee_id: str, attempts: Sequence[int], identity: Identity
 ) -> OngoingMatch | None:
     """The attempt at a match for which the token of a message was made."""
     for attempt in attempts:
@@ -196,16 +164,16 @@ def _find_attempt(
     return None
 
 
-def _has_token(message: RefereeMessage | Credentials, match: OngoingMatch, match_id: str, identity: Identity) -> bool:
+def _has_token(message: RefereeMessage, match: OngoingMatch, match_id: str, identity: Identity) -> bool:
     """Whether a message has the token of the match's referee."""
     if not identity.derived:
         return True
     if match.identity is not identity:
-        _prepare(match, match_id, identity)
+        prepare_match(match, match_id, identity)
     return message.auth_token is not UNSET and tokens.are_equal(message.auth_token, match.expected_token)
 
 
-def _prepare(match: OngoingMatch, match_id: str, identity: Identity) -> None:
+def prepare_match(match: OngoingMatch, match_id: str, identity: Identity) -> None:
     """Make the expected token and the fields of every answer, once per match.
 
     To derive the tokens takes longer than the rest of an answer.

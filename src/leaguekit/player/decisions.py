@@ -7,6 +7,7 @@ import contextlib
 import reprlib
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from functools import cache, partial
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, NamedTuple
@@ -45,15 +46,8 @@ def is_built_in(strategy: Strategy) -> bool:
 
 
 def decide_sync(strategy: Strategy, ctx: Context) -> Decision:
-    """Ask a built-in strategy. It does not change the options, and almost always chooses one that is a string."""
-    options = ctx.valid_options
-    try:
-        move = strategy(ctx)
-    except Exception as error:  # noqa: BLE001 - the options may be empty
-        return validate_result(StrategyResult(error=_without_our_frame(error)), ctx, options)
-    if type(move) is str and move in options:
-        return Decision(move)
-    return validate_result(StrategyResult(move), ctx, options)
+    """Ask a built-in strategy, which does not change the options."""
+    return validate_result(_call_strategy(strategy, ctx), ctx, ctx.valid_options)
 
 
 async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bool = False) -> Decision:
@@ -151,20 +145,11 @@ def _strategy_loop() -> asyncio.AbstractEventLoop:
 
 async def _run_in_thread(work: Callable[[], StrategyResult]) -> StrategyResult:
     """Run ``work`` in a daemon thread. If it never returns, the program can still end."""
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[StrategyResult] = loop.create_future()
-
-    def settle(result: StrategyResult) -> None:
-        if not outcome.done():
-            outcome.set_result(result)
-
-    def run() -> None:
-        result = work()
-        with contextlib.suppress(RuntimeError):  # the loop is closed, and nothing waits for the result
-            loop.call_soon_threadsafe(settle, result)
-
-    threading.Thread(target=run, name="strategy", daemon=True).start()
-    return await outcome
+    outcome: Future[StrategyResult] = Future()
+    # It cannot be cancelled from now on. The result of a strategy that nothing waits for is not used.
+    outcome.set_running_or_notify_cancel()
+    threading.Thread(target=lambda: outcome.set_result(work()), name="strategy", daemon=True).start()
+    return await asyncio.wrap_future(outcome)
 
 
 def _canonical(value: Any) -> bytes:

@@ -19,7 +19,7 @@ from leaguekit.player.context import PastMatch, UsageReporter, record_of
 from leaguekit.player.definition import PlayerDefinition
 from leaguekit.protocol.messages import OwnRecord
 from leaguekit.store.base import StoreError
-from leaguekit.store.disk import Files
+from leaguekit.store.disk import AppendFile, Files
 from leaguekit.store.files import Shared, Views, ViewWriter
 
 log = logging.getLogger(__name__)
@@ -46,59 +46,37 @@ class HistoryFile(Struct, kw_only=True):
     account: dict[str, Any] | UnsetType = UNSET
 
 
-class MatchLog:
-    """``history.jsonl``: one JSON object per line, for each match that the player has played.
-
-    ``matches`` are the matches of an earlier run. No match waits for the disk: a killed process loses nothing, and a
-    power failure may lose the last matches. The constructor raises StoreError if the file cannot be written.
-    """
-
-    def __init__(self, path: Path, files: Files, came_back: bool) -> None:
-        """If the player has not come back to this league, the file is of another league, and is emptied."""
-        self._path = path
-        self.matches: dict[str, PastMatch] = {}
-        for past in _read((files.read(path) or b"") if came_back else b""):
-            _put_last(self.matches, past)
-        self._file = files.grow(path, kept=b"".join(map(_line, self.matches.values())))
-        self._failed = False
-
-    def add(self, past: PastMatch) -> None:
-        """Write a match. A failure is logged once."""
-        try:
-            self._file.write(_line(past))
-        except OSError as error:
-            if not self._failed:
-                log.warning("%s cannot be written: %s.", self._path, error.strerror)
-            self._failed = True
-
-    def close(self) -> None:
-        self._file.close()
-
-
 class MatchHistory:
-    """The past matches of a player in one league, kept in both files. ``final`` is set at the league's end."""
+    """The past matches of a player in one league, kept in both files. ``final`` is set at the league's end.
+
+    No match waits for the disk: a killed process loses nothing, and a power failure may lose the last matches.
+    """
 
     def __init__(self, player: PlayerDefinition, world: World) -> None:
         self.matches: dict[str, PastMatch] = {}
         self.final: dict[str, Any] | None = None
         self._player = player
         self._world = world
-        self._log: MatchLog | None = None
+        self._log: AppendFile | None = None
+        self._log_path: Path | None = None
+        self._log_failed = False
         self._views = Views(world.data_root)
         self._writer = ViewWriter(MAX_WRITES_PER_SECOND, files=world.files, inline=world.inline, stretch=False)
         # The player whose ``history.json`` waits to be written. Its content is made when it is written.
         self._to_write: str | None = None
 
     async def open_log(self, path: Path, *, came_back: bool) -> None:
-        """Load the matches of an earlier run, unless that has been done."""
+        """Load the matches of an earlier run, unless that has been done.
+
+        If the player has not come back to this league, the file is of another league, and is emptied.
+        """
         if self._log is not None:
             return
+        self._log_path = path
         try:
-            self._log = await self._world.blocking(MatchLog, path, self._world.files, came_back)
+            self.matches, self._log = await self._world.blocking(_open_log, path, self._world.files, came_back)
         except StoreError as error:
             log.warning("%s", error)
-        else:
-            self.matches = self._log.matches
 
     def add(self, past: PastMatch) -> bool:
         """Add a match, or replace it if it was played again. Returns False if it is known already."""
@@ -106,7 +84,12 @@ class MatchHistory:
             return False
         _put_last(self.matches, past)
         if self._log is not None:
-            self._log.add(past)
+            try:
+                self._log.write(_line(past))
+            except OSError as error:
+                if not self._log_failed:
+                    log.warning("%s cannot be written: %s.", self._log_path, error.strerror)
+                self._log_failed = True
         return True
 
     def write(self, identity: Identity, league_id: str | None) -> None:
@@ -137,6 +120,14 @@ class MatchHistory:
             account=strategy.account() if isinstance(strategy, UsageReporter) else UNSET,
         )
         return Shared(content, self._views.newest_history(identity.agent_id), identity.joined_at, league_id)
+
+
+def _open_log(path: Path, files: Files, came_back: bool) -> tuple[dict[str, PastMatch], AppendFile]:
+    """The matches in a log, and the log. Raises StoreError if the file cannot be written."""
+    matches: dict[str, PastMatch] = {}
+    for past in _read((files.read(path) or b"") if came_back else b""):
+        _put_last(matches, past)
+    return matches, files.grow(path, kept=b"".join(map(_line, matches.values())))
 
 
 def _put_last(matches: dict[str, PastMatch], past: PastMatch) -> None:

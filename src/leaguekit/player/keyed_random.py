@@ -18,13 +18,11 @@ _FLOAT_BITS = 53
 _CHOICE_BITS = 64
 
 
-def match_key(seed: int, player_id: str, match_id: str, attempt: int) -> tuple[int, str, str, int]:
-    """The key of a seeded player in one attempt at a match."""
-    return (seed, player_id, match_id, attempt)
-
-
 class KeyedRandom(Random):
-    """A ``random.Random`` whose numbers follow from a key. ``seed`` sets another key."""
+    """A ``random.Random`` whose numbers follow from a key. ``seed`` sets another key.
+
+    The key of a seeded player is ``(seed, player_id, match_id, attempt)``.
+    """
 
     __slots__ = ("_bits", "_counter", "_key", "_unused")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from leaguekit.player.context import (
 )
 from leaguekit.player.decisions import Decision, decide, decide_sync, is_built_in
 from leaguekit.player.definition import PlayerDefinition
-from leaguekit.player.keyed_random import KeyedRandom, match_key
+from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.messages.matches import MAX_REASON
 from leaguekit.protocol.plain_text import remove_addresses
@@ -63,7 +63,7 @@ class MoveChooser:
         # How many moves were the strategy's own, and the first of those that were replaced.
         self.origins = m.MoveOrigins()
         self.replaced: list[ReplacedMove] = []
-        self.is_built_in = is_built_in(player.strategy)
+        self._is_built_in = is_built_in(player.strategy)
         self._player = player
         self._world = world
         self._seed = seed
@@ -71,28 +71,24 @@ class MoveChooser:
         self._runs_inline = never_blocks or world.inline
         self._shared_random: KeyedRandom | None = None
 
-    def choose_sync(self, call: MoveCall, match: OngoingMatch, facts: LeagueFacts) -> Decision:
-        """Ask a built-in strategy for a move.
+    async def choose(self, call: MoveCall, match: OngoingMatch, facts: LeagueFacts) -> tuple[Any, m.MoveInfo]:
+        """Ask the strategy for a move. Its time begins now. Returns the move and its origin.
 
         Built-in strategies do not use the deadline. To compute it would take a fifth of the time of the whole answer.
         """
-        return decide_sync(self._player.strategy, self._context(call, match, facts, None))
-
-    def choose(self, call: MoveCall, match: OngoingMatch, facts: LeagueFacts) -> Coroutine[Any, Any, Decision]:
-        """Ask any strategy for a move. Its time begins now."""
-        seconds = seconds_for(call)
-        ctx = self._context(call, match, facts, self._world.now() + timedelta(seconds=seconds))
-        return decide(self._player.strategy, ctx, seconds, inline=self._runs_inline)
-
-    def count(self, call: MoveCall, decision: Decision) -> m.MoveInfo:
-        """Count a decision by its origin, and return what the answer says about the origin."""
+        if self._is_built_in:
+            decision = decide_sync(self._player.strategy, self._context(call, match, facts, None))
+        else:
+            seconds = seconds_for(call)
+            ctx = self._context(call, match, facts, self._world.now() + timedelta(seconds=seconds))
+            decision = await decide(self._player.strategy, ctx, seconds, inline=self._runs_inline)
         if decision.origin == "own":
             self.origins.own += 1
-            return _OWN
+            return decision.move, _OWN
         info = m.MoveInfo(origin=decision.origin, reason=_shorten(decision.reason))
         self.origins.count(info)
         self._note_not_own(call, decision)
-        return info
+        return decision.move, info
 
     def _note_not_own(self, call: MoveCall, decision: Decision) -> None:
         """Keep a move that is not the strategy's own. Tell the author, unless the strategy itself says so."""
@@ -134,10 +130,10 @@ class MoveChooser:
 
     def _random_for(self, player_id: str, match_id: str, attempt: int) -> KeyedRandom:
         if self._seed is not None:
-            return KeyedRandom(match_key(self._seed, player_id, match_id, attempt))
+            return KeyedRandom((self._seed, player_id, match_id, attempt))
         # Matches with a built-in strategy share one generator, which is faster. An author's strategy gets a new one,
         # because it may still use the old one in a thread after the match.
-        if self._shared_random is None or not self.is_built_in:
+        if self._shared_random is None or not self._is_built_in:
             self._shared_random = KeyedRandom(self._world.entropy(16))
         return self._shared_random
 

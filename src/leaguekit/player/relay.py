@@ -24,7 +24,8 @@ from msgspec import Struct
 from leaguekit.agents.calls import is_transient, next_id
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.retries import Backoff
-from leaguekit.agents.serving import ignore_progress, play, run_until_first
+from leaguekit.agents.serving import play, run_until_first
+from leaguekit.agents.tasks import cancel
 from leaguekit.agents.world import World
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.caller_checks import CallerVerifier
@@ -127,9 +128,7 @@ class RelayClient:
         tasks = [*self._tasks.values()]
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*tasks)
 
     async def _answer(self, call: RelayedCall, agent: PlayerAgent) -> None:
         try:
@@ -208,7 +207,7 @@ async def serve_relayed(
     stop: asyncio.Event,
     *,
     stay: bool = False,
-    tell: Callable[[str], None] = ignore_progress,
+    tell: Callable[[str], None] = lambda _text: None,
 ) -> bool:
     """The same as ``serving.serve``, for an agent that is called through an open relay client."""
     tell(f"{agent.registrar.name} is called through {client.gateway_url.partition('?')[0]}")

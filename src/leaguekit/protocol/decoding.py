@@ -19,7 +19,7 @@ from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import InvalidMessage, ProtocolError, Violation
 from leaguekit.protocol.fields import ERROR_CODE, INT32_MAX, REQUIREMENT
 from leaguekit.protocol.messages import BY_TYPE, EVERY_MESSAGE, Message, message_type
-from leaguekit.protocol.patterns import Checker, checker
+from leaguekit.protocol.patterns import checker
 from leaguekit.protocol.schemas import Schema, message_schemas
 from leaguekit.protocol.tokens import redact
 
@@ -53,22 +53,6 @@ _EXTREME = [re.compile(rb"%b(?<=[0-9].)[-+]?0*[23][0-9]{2}" % letter) for letter
 _STEPS = bytes.maketrans(_BRACKETS, b"\x01\x01\xff\xff")
 
 
-class _Checkers(dict[type[Message], Checker]):
-    """The checker of each type, generated when it is first needed. An agent needs only a few of them."""
-
-    def __missing__(self, message: type[Message]) -> Checker:
-        self[message] = generated = checker(message)
-        return generated
-
-
-CHECKERS = _Checkers()
-
-
-def prepare_decoder(message: type[Message]) -> None:
-    """Generate the checker of a type before its first message arrives."""
-    CHECKERS[message]
-
-
 def encode(message: Message) -> bytes:
     return _encoder.encode(message)
 
@@ -79,7 +63,7 @@ def decode(raw: bytes | msgspec.Raw) -> Message:
         message = _decode(raw)
     except DECODE_ERRORS as error:
         raise refusal(raw, error) from None
-    if CHECKERS[type(message)](message):
+    if checker(type(message))(message):
         return message
     raise refusal(raw)
 
@@ -92,15 +76,18 @@ def of_type(kind: type[MessageT], message: Message) -> MessageT:
     raise InvalidMessage([Violation("message_type", "E045", f"got {came!r}", f"{expected!r}", "000-L1503")])
 
 
-def check_text(text: bytes) -> None:
-    """Raise ProtocolError if a text is not UTF-8, is nested too deeply, or has too many parts."""
+def check_text(text: bytes, unscanned_bytes: int = MAX_EXPLAINED_BYTES) -> None:
+    """Raise ProtocolError if a text is not UTF-8, is nested too deeply, or has too many parts.
+
+    A text of at most ``unscanned_bytes`` is not searched for extreme numbers. It cannot have enough of them to take
+    long, unless it is decoded several times.
+    """
     if not text.isascii():
         try:
             text.decode()
         except UnicodeDecodeError as error:
             raise ProtocolError("E040", f"The body is not UTF-8: byte {error.start} is wrong.") from None
-    # A short text cannot have enough of them to take long.
-    if len(text) > MAX_EXPLAINED_BYTES and _has_extreme_numbers(text):
+    if len(text) > unscanned_bytes and _has_extreme_numbers(text):
         raise ProtocolError(
             "E040", f"The JSON has more than {MAX_EXTREME_NUMBERS} numbers with exponents of 200 or more."
         )

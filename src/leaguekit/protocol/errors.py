@@ -18,225 +18,163 @@ class CatalogueEntry(NamedTuple):
 
     code: str
     name: str
-    severity: Severity
-    retryable: bool
     sentence: str
     remedy: str
+    severity: Severity = "High"
+    retryable: bool = False
 
 
-CATALOGUE: dict[str, CatalogueEntry] = {
-    fault.code: fault
-    for fault in (
-        CatalogueEntry(
-            "E001", "TIMEOUT_ERROR", "High", True, "No answer came in time.", "Answer within the time limit."
-        ),
-        CatalogueEntry(
-            "E003", "MISSING_REQUIRED_FIELD", "High", False, "A required field is missing or null.", "Add the field."
-        ),
-        CatalogueEntry(
-            "E004",
-            "INVALID_PARITY_CHOICE",
-            "High",
-            False,
-            "The choice is not exactly even or odd.",
-            'Send "even" or "odd", in lower case, as a string.',
-        ),
-        CatalogueEntry(
-            "E005",
-            "PLAYER_NOT_REGISTERED",
-            "High",
-            False,
-            "No such player is registered.",
-            "Register, or check the id.",
-        ),
-        CatalogueEntry(
-            "E009",
-            "CONNECTION_ERROR",
-            "Critical",
-            True,
-            "The agent could not be reached.",
-            "Keep the agent's server running at its contact_endpoint.",
-        ),
-        CatalogueEntry(
-            "E011",
-            "AUTH_TOKEN_MISSING",
-            "High",
-            False,
-            "The message carries no auth_token.",
-            "Send the auth_token that the registration answer gave you.",
-        ),
-        CatalogueEntry(
-            "E012",
-            "AUTH_TOKEN_INVALID",
-            "High",
-            False,
-            "The auth_token is not valid here.",
-            "Send the auth_token of your latest registration in this league.",
-        ),
-        CatalogueEntry(
-            "E015",
-            "MATCH_ID_MISMATCH",
-            "High",
-            False,
-            "The match_id is not that of the match in question.",
-            "Echo the match_id of the request.",
-        ),
-        CatalogueEntry(
-            "E018",
-            "PROTOCOL_VERSION_MISMATCH",
-            "High",
-            False,
-            "The protocol or its version is not supported.",
-            'Send protocol "league.v2" and a protocol_version 2.x from 2.0.0 on.',
-        ),
-        CatalogueEntry(
-            "E019",
-            "LATE_REGISTRATION",
-            "High",
-            False,
-            "The league has started; registration is closed.",
-            "Register before the start, or ask the operator.",
-        ),
-        CatalogueEntry(
-            "E020", "LEAGUE_FULL", "High", False, "The league has no place left.", "Ask the operator for a place."
-        ),
-        CatalogueEntry(
-            "E021",
-            "INVALID_TIMESTAMP",
-            "Medium",
-            False,
-            "A timestamp is not ISO 8601 in UTC.",
-            "Send YYYY-MM-DDTHH:MM:SSZ.",
-        ),
-        CatalogueEntry(
-            "E030",
-            "LEAGUE_NOT_STARTED",
-            "Medium",
-            True,
-            "The league has not started yet.",
-            "Wait for the first ROUND_ANNOUNCEMENT.",
-        ),
-        CatalogueEntry(
-            "E031", "LEAGUE_ALREADY_COMPLETE", "Medium", False, "The league is over.", "Nothing is left to do."
-        ),
-        CatalogueEntry("E040", "INVALID_JSON", "High", False, "The body is not JSON.", "Send one JSON text in UTF-8."),
-        CatalogueEntry(
-            "E041",
-            "INVALID_REQUEST",
-            "High",
-            False,
-            "The JSON is no JSON-RPC 2.0 request.",
-            'Send {"jsonrpc": "2.0", "method": …, "params": {…}, "id": …}.',
-        ),
-        CatalogueEntry(
-            "E042", "UNKNOWN_METHOD", "High", False, "There is no such method here.", "Call one of the listed methods."
-        ),
-        CatalogueEntry(
-            "E043", "INVALID_FIELD_TYPE", "High", False, "A field has the wrong type.", "Send the type expected."
-        ),
-        CatalogueEntry(
-            "E044",
-            "INVALID_FIELD_VALUE",
-            "High",
-            False,
-            "A field has a value that is not allowed.",
-            "Send an allowed one.",
-        ),
-        CatalogueEntry(
-            "E045",
-            "MESSAGE_TYPE_MISMATCH",
-            "High",
-            False,
-            "The message_type is unknown, or does not fit the method.",
-            "Send the message_type that the method expects.",
-        ),
-        CatalogueEntry(
-            "E046",
-            "MESSAGE_TOO_LARGE",
-            "High",
-            False,
-            "The message is too large.",
-            "Send fewer bytes: the detail states the limit.",
-        ),
-        CatalogueEntry(
-            "E047", "DUPLICATE_NAME", "Medium", False, "The display_name is taken.", "Choose a different display_name."
-        ),
-        CatalogueEntry(
-            "E048",
-            "ENDPOINT_UNREACHABLE",
-            "High",
-            True,
-            "Nothing answers at the contact_endpoint.",
-            "Start the agent's server before it registers, at an address of its own that the manager can reach.",
-        ),
-        CatalogueEntry(
-            "E049",
-            "UNSUPPORTED_GAME",
-            "High",
-            False,
-            "The agent does not support the league's game.",
-            "Include the league's game in game_types; use a strategy that can play it.",
-        ),
-        CatalogueEntry("E050", "MATCH_NOT_FOUND", "High", False, "There is no such match here.", "Check the match_id."),
-        CatalogueEntry(
-            "E051", "MATCH_STATE_ERROR", "Medium", False, "The match is not in a state for this.", "Wait to be called."
-        ),
-        CatalogueEntry(
-            "E052",
-            "INVALID_QUERY_TYPE",
-            "Medium",
-            False,
-            "There is no such query.",
-            "Ask for GET_STANDINGS, GET_SCHEDULE, GET_NEXT_MATCH, GET_PLAYER_STATS or GET_STATUS.",
-        ),
-        CatalogueEntry(
-            "E053", "LEAGUE_NOT_FOUND", "High", False, "There is no such league here.", "Check the league_id."
-        ),
-        CatalogueEntry(
-            "E054",
-            "DUPLICATE_REPORT",
-            "Medium",
-            False,
-            "The match's result has been reported.",
-            "Nothing is left to do.",
-        ),
-        CatalogueEntry(
-            "E055",
-            "SENDER_MISMATCH",
-            "High",
-            False,
-            "The sender is not the agent whose token this is.",
-            "Send your own type:id as sender.",
-        ),
-        CatalogueEntry(
-            "E056",
-            "INVALID_RESULT",
-            "High",
-            False,
-            "The result contradicts itself or the game's rules.",
-            "Report winner, score, choices and number that fit each other.",
-        ),
-        CatalogueEntry("E057", "INVALID_MOVE", "High", False, "The move is not legal.", "Choose one of valid_options."),
-        CatalogueEntry("E058", "NOT_ALLOWED", "High", False, "This agent may not do that.", "Ask the operator."),
-        CatalogueEntry("E059", "RATE_LIMITED", "Medium", True, "Too many requests.", "Slow down and try again."),
-        CatalogueEntry(
-            "E060", "INTERNAL_ERROR", "Critical", True, "The server failed.", "Try again; tell the operator."
-        ),
-    )
-}
+_ENTRIES = (
+    CatalogueEntry("E001", "TIMEOUT_ERROR", "No answer came in time.", "Answer within the time limit.", retryable=True),
+    CatalogueEntry("E003", "MISSING_REQUIRED_FIELD", "A required field is missing or null.", "Add the field."),
+    CatalogueEntry(
+        "E004",
+        "INVALID_PARITY_CHOICE",
+        "The choice is not exactly even or odd.",
+        'Send "even" or "odd", in lower case, as a string.',
+    ),
+    CatalogueEntry("E005", "PLAYER_NOT_REGISTERED", "No such player is registered.", "Register, or check the id."),
+    CatalogueEntry(
+        "E009",
+        "CONNECTION_ERROR",
+        "The agent could not be reached.",
+        "Keep the agent's server running at its contact_endpoint.",
+        severity="Critical",
+        retryable=True,
+    ),
+    CatalogueEntry(
+        "E011",
+        "AUTH_TOKEN_MISSING",
+        "The message carries no auth_token.",
+        "Send the auth_token that the registration answer gave you.",
+    ),
+    CatalogueEntry(
+        "E012",
+        "AUTH_TOKEN_INVALID",
+        "The auth_token is not valid here.",
+        "Send the auth_token of your latest registration in this league.",
+    ),
+    CatalogueEntry(
+        "E015",
+        "MATCH_ID_MISMATCH",
+        "The match_id is not that of the match in question.",
+        "Echo the match_id of the request.",
+    ),
+    CatalogueEntry(
+        "E018",
+        "PROTOCOL_VERSION_MISMATCH",
+        "The protocol or its version is not supported.",
+        'Send protocol "league.v2" and a protocol_version 2.x from 2.0.0 on.',
+    ),
+    CatalogueEntry(
+        "E019",
+        "LATE_REGISTRATION",
+        "The league has started; registration is closed.",
+        "Register before the start, or ask the operator.",
+    ),
+    CatalogueEntry("E020", "LEAGUE_FULL", "The league has no place left.", "Ask the operator for a place."),
+    CatalogueEntry(
+        "E021",
+        "INVALID_TIMESTAMP",
+        "A timestamp is not ISO 8601 in UTC.",
+        "Send YYYY-MM-DDTHH:MM:SSZ.",
+        severity="Medium",
+    ),
+    CatalogueEntry(
+        "E030",
+        "LEAGUE_NOT_STARTED",
+        "The league has not started yet.",
+        "Wait for the first ROUND_ANNOUNCEMENT.",
+        severity="Medium",
+        retryable=True,
+    ),
+    CatalogueEntry(
+        "E031", "LEAGUE_ALREADY_COMPLETE", "The league is over.", "Nothing is left to do.", severity="Medium"
+    ),
+    CatalogueEntry("E040", "INVALID_JSON", "The body is not JSON.", "Send one JSON text in UTF-8."),
+    CatalogueEntry(
+        "E041",
+        "INVALID_REQUEST",
+        "The JSON is no JSON-RPC 2.0 request.",
+        'Send {"jsonrpc": "2.0", "method": …, "params": {…}, "id": …}.',
+    ),
+    CatalogueEntry("E042", "UNKNOWN_METHOD", "There is no such method here.", "Call one of the listed methods."),
+    CatalogueEntry("E043", "INVALID_FIELD_TYPE", "A field has the wrong type.", "Send the type expected."),
+    CatalogueEntry("E044", "INVALID_FIELD_VALUE", "A field has a value that is not allowed.", "Send an allowed one."),
+    CatalogueEntry(
+        "E045",
+        "MESSAGE_TYPE_MISMATCH",
+        "The message_type is unknown, or does not fit the method.",
+        "Send the message_type that the method expects.",
+    ),
+    CatalogueEntry(
+        "E046", "MESSAGE_TOO_LARGE", "The message is too large.", "Send fewer bytes: the detail states the limit."
+    ),
+    CatalogueEntry(
+        "E047", "DUPLICATE_NAME", "The display_name is taken.", "Choose a different display_name.", severity="Medium"
+    ),
+    CatalogueEntry(
+        "E048",
+        "ENDPOINT_UNREACHABLE",
+        "Nothing answers at the contact_endpoint.",
+        "Start the agent's server before it registers, at an address of its own that the manager can reach.",
+        retryable=True,
+    ),
+    CatalogueEntry(
+        "E049",
+        "UNSUPPORTED_GAME",
+        "The agent does not support the league's game.",
+        "Include the league's game in game_types; use a strategy that can play it.",
+    ),
+    CatalogueEntry("E050", "MATCH_NOT_FOUND", "There is no such match here.", "Check the match_id."),
+    CatalogueEntry(
+        "E051", "MATCH_STATE_ERROR", "The match is not in a state for this.", "Wait to be called.", severity="Medium"
+    ),
+    CatalogueEntry(
+        "E052",
+        "INVALID_QUERY_TYPE",
+        "There is no such query.",
+        "Ask for GET_STANDINGS, GET_SCHEDULE, GET_NEXT_MATCH, GET_PLAYER_STATS or GET_STATUS.",
+        severity="Medium",
+    ),
+    CatalogueEntry("E053", "LEAGUE_NOT_FOUND", "There is no such league here.", "Check the league_id."),
+    CatalogueEntry(
+        "E054", "DUPLICATE_REPORT", "The match's result has been reported.", "Nothing is left to do.", severity="Medium"
+    ),
+    CatalogueEntry(
+        "E055",
+        "SENDER_MISMATCH",
+        "The sender is not the agent whose token this is.",
+        "Send your own type:id as sender.",
+    ),
+    CatalogueEntry(
+        "E056",
+        "INVALID_RESULT",
+        "The result contradicts itself or the game's rules.",
+        "Report winner, score, choices and number that fit each other.",
+    ),
+    CatalogueEntry("E057", "INVALID_MOVE", "The move is not legal.", "Choose one of valid_options."),
+    CatalogueEntry("E058", "NOT_ALLOWED", "This agent may not do that.", "Ask the operator."),
+    CatalogueEntry(
+        "E059", "RATE_LIMITED", "Too many requests.", "Slow down and try again.", severity="Medium", retryable=True
+    ),
+    CatalogueEntry(
+        "E060",
+        "INTERNAL_ERROR",
+        "The server failed.",
+        "Try again; tell the operator.",
+        severity="Critical",
+        retryable=True,
+    ),
+)
+CATALOGUE: dict[str, CatalogueEntry] = {entry.code: entry for entry in _ENTRIES}
 
 # Errors of malformed requests. Each has the same JSON-RPC number under every method.
 _MALFORMED: dict[str, tuple[int, str]] = {
     "E040": (-32700, "Parse error"),
-    "E041": (-32600, "Invalid Request"),
-    "E046": (-32600, "Invalid Request"),
+    **dict.fromkeys(("E041", "E046"), (-32600, "Invalid Request")),
     "E042": (-32601, "Method not found"),
-    "E003": (-32602, "Invalid params"),
-    "E018": (-32602, "Invalid params"),
-    "E021": (-32602, "Invalid params"),
-    "E043": (-32602, "Invalid params"),
-    "E044": (-32602, "Invalid params"),
-    "E045": (-32602, "Invalid params"),
+    **dict.fromkeys(("E003", "E018", "E021", "E043", "E044", "E045"), (-32602, "Invalid params")),
     "E060": (-32603, "Internal error"),
 }
 

@@ -190,7 +190,7 @@ def _gameflow() -> list[_Exchange]:
                 total_rounds=1,
                 total_matches=1,
                 champion=m.Champion(player_id="P01", display_name="Ada", points=3),
-                final_standings=[_final(row) for row in table],
+                final_standings=m.final_rows(table),
                 total_players=2,
             ),
             m.LeagueCompletedAck(**_acknowledged),
@@ -210,7 +210,7 @@ def _gameflow() -> list[_Exchange]:
             over,
         ),
     ]
-    standings = m.QueryData(standings=[_final(row) for row in table])
+    standings = m.QueryData(standings=m.final_rows(table))
     following = m.NextMatch(match_id="R1M1", round_id=1, opponent_id="P02", referee_endpoint=_REFEREE)
     return [
         *found,
@@ -234,7 +234,6 @@ def _errors() -> list[_Exchange]:
     silent = m.game_error(
         envelope,
         code="E001",
-        name="TIMEOUT_ERROR",
         detail="No answer came within 30 seconds.",
         next_retry_at=_RETRY_AT,
         **fields | retried,
@@ -242,7 +241,6 @@ def _errors() -> list[_Exchange]:
     wrong = m.game_error(
         envelope,
         code="E004",
-        name="INVALID_PARITY_CHOICE",
         detail="'Even' is not exactly even or odd.",
         time_remaining=25.5,
         context={"invalid_choice": "Even", "valid_choices": ["even", "odd"]},
@@ -293,19 +291,6 @@ def _standing(rank: int, player_id: str, name: str, wins: int) -> m.Standing:
         losses=1 - wins,
         points=3 * wins,
         technical_losses=0,
-    )
-
-
-def _final(row: m.Standing) -> m.FinalStanding:
-    return m.FinalStanding(
-        rank=row.rank,
-        player_id=row.player_id,
-        display_name=row.display_name,
-        played=row.played,
-        wins=row.wins,
-        draws=row.draws,
-        losses=row.losses,
-        points=row.points,
     )
 
 

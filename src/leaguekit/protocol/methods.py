@@ -12,10 +12,11 @@ import msgspec
 
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
-from leaguekit.protocol.decoding import decode, of_type, prepare_decoder
+from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import AgentRole
 from leaguekit.protocol.messages import Message, message_type
+from leaguekit.protocol.patterns import checker
 from leaguekit.protocol.rpc import Call, params_of
 
 
@@ -92,7 +93,7 @@ def prepare_decoders(role: AgentRole) -> None:
     """Prepare the decoders of all calls to an agent of that role. Each takes a millisecond or two."""
     for method in METHODS:
         if role in method.receivers:
-            prepare_decoder(method.request)
+            checker(method.request)
 
 
 def read_call(call: Call, role: AgentRole) -> tuple[Method, Message]:

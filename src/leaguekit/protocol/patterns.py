@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -49,8 +50,9 @@ def valid(kind: Any, text: str) -> bool:
     return pattern is None or pattern.fits(text)
 
 
+@cache
 def checker(struct: type[Struct]) -> Checker:
-    """Generate the function that checks all texts of a Struct."""
+    """Generate the function that checks all texts of a Struct, when it is first needed."""
     names = _Named()
     expression = _expression(inspect.type_info(struct), "m", names)
     function: Checker = eval(f"lambda m: {expression or True}", {"UNSET": UNSET, **names})  # noqa: S307 - our own text

@@ -13,7 +13,7 @@ from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.fields import ConversationId, MatchId, Name, PlayerId
 from leaguekit.protocol.ids import MANAGER
-from leaguekit.protocol.messages import GameError, LeagueError, envelope, game_error, league_error
+from leaguekit.protocol.messages import GameError, LeagueError, envelope, game_error
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.rpc import Call, InvalidCall, RpcError
@@ -39,19 +39,19 @@ def manager_refusal(
 
     def refuse(error: ProtocolError, call: Call | InvalidCall) -> RpcError:
         known = _request_fields(call)
-        token = _text(known.auth_token)
+        token, action = _text(known.auth_token), _original(known, call)
         player = None if token is None else player_with(token)
-        message = league_error(
-            envelope(MANAGER, now(), _conversation(known)),
-            code=error.code,
-            name=error.fault.name,
-            original_message_type=_original(known, call),
+        message = LeagueError(
+            **envelope(MANAGER, now(), _conversation(known)),
+            error_code=error.code,
+            error_description=error.fault.name,
+            error_name=error.fault.name,
+            original_message_type=action,
             affected_player=player or _valid(known.player_id, PlayerId) or None,
             action_required=error.fault.remedy,
             retryable=error.fault.retryable,
             consequence=_CONSEQUENCE,
-            detail=error.detail,
-            context=error.context,
+            context={"detail": error.detail, "action": action} | error.context,
         )
         return _rpc_error(error, call, message)
 
@@ -66,7 +66,6 @@ def referee_refusal(sender: str, now: Callable[[], datetime]) -> Refuse:
         message = game_error(
             envelope(sender, now(), _conversation(known)),
             code=error.code,
-            name=error.fault.name,
             match_id=_valid(known.match_id, MatchId),
             player_id=_valid(known.player_id, PlayerId) or None,
             action_required=error.fault.remedy,

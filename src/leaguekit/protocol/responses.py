@@ -6,9 +6,10 @@ from typing import TypeVar, Union
 
 import msgspec
 
-from leaguekit.protocol.decoding import CHECKERS, check_text, decode, of_type
+from leaguekit.protocol.decoding import check_text, decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import EVERY_MESSAGE, Message
+from leaguekit.protocol.patterns import checker
 from leaguekit.protocol.rpc import read_answer
 
 AnswerT = TypeVar("AnswerT", bound=Message)
@@ -44,4 +45,4 @@ def _read_valid(body: bytes, call_id: int) -> Message | None:
     except (ProtocolError, msgspec.DecodeError):
         return None
     message: Message = answer.result
-    return message if answer.id == call_id and CHECKERS[type(message)](message) else None
+    return message if answer.id == call_id and checker(type(message))(message) else None

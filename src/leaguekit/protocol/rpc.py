@@ -17,9 +17,11 @@ from typing import Any, Literal, NamedTuple, Union
 import msgspec
 from msgspec import Raw
 
-from leaguekit.protocol.decoding import CHECKERS, check_text, shorten_json
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
+from leaguekit.protocol.decoding import check_text, shorten_json
 from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.messages import EVERY_MESSAGE, Message
+from leaguekit.protocol.patterns import checker
 from leaguekit.protocol.tokens import redact
 
 # The maximum size of a message from a player to a referee, and of any message to the manager. Agents accept more from
@@ -66,12 +68,12 @@ class InvalidCall(NamedTuple):
     error: ProtocolError
 
 
-class RpcError(NamedTuple):
+class RpcError(msgspec.Struct, frozen=True):
     """The ``error`` member of an answer."""
 
     code: int
     message: str
-    data: Any
+    data: Any = None
 
 
 class RpcRequest:
@@ -82,7 +84,7 @@ class RpcRequest:
     def __init__(self, body: bytes) -> None:
         self.body = body
         # Whether the body begins like a list; when it is parsed, whether it is a valid batch.
-        self.is_batch = not body.startswith(b"{") and _BATCH.match(body) is not None
+        self.is_batch = not body.startswith(b"{") and is_batch(body)
         self._calls: list[Call | InvalidCall] | None = None
 
     @property
@@ -131,7 +133,7 @@ _text = msgspec.json.Decoder(str)
 _any_value = msgspec.json.Decoder(Raw)
 
 # Raised for a body that is not one valid request: invalid JSON, other types, or bytes that are not UTF-8.
-_NOT_VALID = (ProtocolError, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_NOT_VALID = (ProtocolError, *DECODE_ERRORS)
 
 
 def decode_valid_call(body: bytes, max_bytes: int = MAX_BYTES) -> Call | None:
@@ -143,38 +145,40 @@ def decode_valid_call(body: bytes, max_bytes: int = MAX_BYTES) -> Call | None:
         request = _valid_request.decode(body)
     except _NOT_VALID:
         return None
-    message, call_id = request.params, bytes(request.id)
-    if call_id.startswith(_INVALID_ID_STARTS) or not CHECKERS[type(message)](message):
+    message: Message = request.params
+    call_id = bytes(request.id)
+    if call_id.startswith(_INVALID_ID_STARTS) or not checker(type(message))(message):
         return None
     return Call(call_id, request.method, body, message)
 
 
 def is_batch(body: bytes | bytearray) -> bool:
     """Whether a body is a list, if it is JSON."""
-    return not body.startswith(b"{") and _BATCH.match(body) is not None
+    return _BATCH.match(body) is not None
 
 
 def parse(body: bytes, max_bytes: int = MAX_BYTES) -> Parsed:
     """Parse any body. Every fault becomes an ``InvalidCall``, and nothing is raised."""
-    if len(body) > max_bytes:
-        too_large = ProtocolError("E046", f"The message has {len(body):,} bytes; at most {max_bytes:,} are taken.")
-        return Parsed([InvalidCall(NULL, None, too_large)], is_batch=False)
     try:
+        if len(body) > max_bytes:
+            raise _too_large(len(body), max_bytes)
         check_text(body)
         if not is_batch(body):
             return Parsed([_parse_call(body)], is_batch=False)
         members = [raw for raw in msgspec.structs.astuple(_members.decode(body)) if bytes(raw)]
+        if members and len(members) <= MAX_IN_BATCH:
+            return Parsed([_parse_call(member) for member in members], is_batch=True)
+        too_many = f"A batch has at most {MAX_IN_BATCH} members; this one has more."
+        fault = ProtocolError("E041", too_many if members else "A batch must not be empty.")
     except msgspec.DecodeError as error:
-        malformed = ProtocolError("E040", f"The body is not JSON: {error}.")
-        return Parsed([InvalidCall(NULL, None, malformed)], is_batch=False)
+        fault = ProtocolError("E040", f"The body is not JSON: {error}.")
     except ProtocolError as error:
-        return Parsed([InvalidCall(NULL, None, error)], is_batch=False)
-    if not members:
-        return Parsed([InvalidCall(NULL, None, ProtocolError("E041", "A batch must not be empty."))], is_batch=False)
-    if len(members) > MAX_IN_BATCH:
-        too_many = ProtocolError("E041", f"A batch has at most {MAX_IN_BATCH} members; this one has more.")
-        return Parsed([InvalidCall(NULL, None, too_many)], is_batch=False)
-    return Parsed([_parse_call(member) for member in members], is_batch=True)
+        fault = error
+    return Parsed([InvalidCall(NULL, None, fault)], is_batch=False)
+
+
+def _too_large(size: int, max_bytes: int) -> ProtocolError:
+    return ProtocolError("E046", f"The message has {size:,} bytes; at most {max_bytes:,} are taken.")
 
 
 def _parse_call(raw: bytes | Raw) -> Call | InvalidCall:
@@ -233,8 +237,7 @@ def answer(request: RpcRequest, handle: _Handle, refuse: _Refuse, max_bytes: int
     """
     size = len(request.body)
     if size > max_bytes:
-        error = ProtocolError("E046", f"The message has {size:,} bytes; at most {max_bytes:,} are taken.")
-        return _answer_one(InvalidCall(NULL, None, error), handle, refuse)
+        return _answer_one(InvalidCall(NULL, None, _too_large(size, max_bytes)), handle, refuse)
     calls = request.calls
     if not request.is_batch:
         return _answer_one(calls[0], handle, refuse)
@@ -286,12 +289,12 @@ def success(call_id: bytes, result: bytes) -> bytes:
 
 def failure(call_id: bytes, error: RpcError) -> bytes:
     """Encode the answer with an error."""
-    return b'{"jsonrpc":"2.0","error":%b,"id":%b}' % (_encode(error._asdict()), call_id)
+    return b'{"jsonrpc":"2.0","error":%b,"id":%b}' % (_encode(error), call_id)
 
 
 def request(method: str, params: bytes, call_id: int) -> bytes:
-    """Encode a request. Ids are integers, because some agents accept no others."""
-    return b'{"jsonrpc":"2.0","method":%b,"params":%b,"id":%d}' % (_encode(method), params, call_id)
+    """Encode a request of a known method. Ids are integers, because some agents accept no others."""
+    return b'{"jsonrpc":"2.0","method":"%b","params":%b,"id":%d}' % (method.encode(), params, call_id)
 
 
 class RpcRefusal(Exception):
@@ -302,15 +305,9 @@ class RpcRefusal(Exception):
         super().__init__(redact(f"{error.code} {error.message}"))
 
 
-class _ErrorMember(msgspec.Struct):
-    code: int
-    message: str
-    data: Any = None
-
-
 class _Response(msgspec.Struct):
     result: Raw = _ABSENT
-    error: _ErrorMember | None = None
+    error: RpcError | None = None
     id: Raw = _ABSENT
 
 
@@ -332,7 +329,7 @@ def read_answer(body: bytes, call_id: int) -> Raw:
     if bytes(response.id) != b"%d" % call_id:
         raise ProtocolError("E041", f"The answer's id must be {call_id}, got {_shorten(response.id)}.")
     if response.error is not None:
-        raise RpcRefusal(RpcError(response.error.code, response.error.message, response.error.data))
+        raise RpcRefusal(response.error)
     if not bytes(response.result):
         raise ProtocolError("E041", "The answer has neither a result nor an error.")
     return response.result

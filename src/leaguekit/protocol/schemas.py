@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from leaguekit.protocol.messages import EVERY_MESSAGE, Conditional, Message, message_type
+from leaguekit.protocol import messages
+from leaguekit.protocol.messages import EVERY_MESSAGE, message_type
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
@@ -17,10 +19,10 @@ Schema = dict[str, Any]
 def message_schemas() -> dict[str, Schema]:
     """A self-contained schema for each message type."""
     references, components = msgspec.json.schema_components(EVERY_MESSAGE, ref_template="#/$defs/{name}")
-    for struct in _structs(EVERY_MESSAGE):
-        if issubclass(struct, Conditional):
-            components[struct.__name__]["allOf"] = [condition.schema() for condition in struct.conditions]
-    for component in components.values():
+    for name, component in components.items():
+        struct = getattr(messages, name)
+        if issubclass(struct, messages.Conditional):
+            component["allOf"] = [condition.schema() for condition in struct.conditions]
         for field in component["properties"].values():
             if "enum" in field:
                 # The decoder accepts any value here, because a rule checks it later. The enumeration is the rule.
@@ -49,40 +51,7 @@ def encoded(schema: Schema) -> bytes:
     return msgspec.json.format(msgspec.json.encode(schema), indent=2) + b"\n"
 
 
-def _structs(messages: tuple[type[Message], ...]) -> list[type[msgspec.Struct]]:
-    """The messages and all Structs in their fields."""
-    found: dict[type[msgspec.Struct], None] = {}
-
-    def collect(kind: msgspec.inspect.Type) -> None:
-        match kind:
-            case msgspec.inspect.StructType(cls=struct, fields=fields):
-                if struct not in found:
-                    found[struct] = None
-                    for field in fields:
-                        collect(field.type)
-            case msgspec.inspect.ListType(item_type=item):
-                collect(item)
-            case msgspec.inspect.UnionType(types=types):
-                for one in types:
-                    collect(one)
-            case msgspec.inspect.Metadata(type=inner):
-                collect(inner)
-
-    for kind in msgspec.inspect.multi_type_info(messages):
-        collect(kind)
-    return list(found)
-
-
-def _references(schema: Any, components: dict[str, Schema]) -> set[str]:
+def _references(schema: Schema, components: dict[str, Schema]) -> set[str]:
     """The names of all components that a schema refers to, directly or not."""
-    names: set[str] = set()
-    if isinstance(schema, dict):
-        if (reference := schema.get("$ref")) is not None:
-            name = reference.rpartition("/")[2]
-            names |= {name} | _references(components[name], components)
-        for value in schema.values():
-            names |= _references(value, components)
-    elif isinstance(schema, list):
-        for value in schema:
-            names |= _references(value, components)
-    return names
+    names = set(re.findall(r'"#/\$defs/(\w+)"', msgspec.json.encode(schema).decode()))
+    return names.union(*(_references(components[name], components) for name in names))

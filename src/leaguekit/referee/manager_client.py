@@ -3,7 +3,7 @@
 A report is sent until the manager has it. Progress is sent once, and a transcript a few times.
 
 A ruling is written to the journal before it is sent to anyone, and marked there when the manager has the report. The
-rulings without a mark are sent again after a restart (``game_over_resend``).
+rulings without a mark are sent again after a restart.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 
 from msgspec import UNSET, structs
 
-from leaguekit.agents.calls import ask, deliver, error_code_of, is_transient, ping
+from leaguekit.agents.calls import ask, deliver, detail_of, error_code_of, is_transient, ping
 from leaguekit.agents.logs import log_fields
 from leaguekit.agents.registration import Identity, Registrar, RegistrationRefused
+from leaguekit.agents.tasks import Tasks, cancel
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.codes import without_codes
@@ -55,9 +56,9 @@ class ManagerClient:
         self._world = world
         self._manager_url = without_codes(manager_url)
         self._registrar = registrar
-        # The timers of matches whose progress is sent after the delay.
-        self._progress_timers: dict[MatchRunner, asyncio.TimerHandle] = {}
-        self._progress_tasks: set[asyncio.Task[None]] = set()
+        # By match, the task that waits for the delay before it sends the progress.
+        self._waiting: dict[MatchRunner, asyncio.Task[None]] = {}
+        self._tasks = Tasks(lambda error: log.error("progress is not reported", exc_info=error))
         # After the league's end the manager may have stopped for good.
         self.league_is_over = False
 
@@ -83,22 +84,17 @@ class ManagerClient:
 
     def schedule_progress(self, runner: MatchRunner) -> None:
         """Send the progress of a match after a delay. To be called at every new stage and turn."""
-        if runner not in self._progress_timers:
-            loop = asyncio.get_running_loop()
-            self._progress_timers[runner] = loop.call_later(PROGRESS_DELAY_SECONDS, self._start_progress, runner)
+        if runner not in self._waiting:
+            self._waiting[runner] = self._tasks.start(self._send_progress(runner))
 
     def cancel_progress(self, runner: MatchRunner) -> None:
         """Send no progress of a match that is over."""
-        if (timer := self._progress_timers.pop(runner, None)) is not None:
-            timer.cancel()
-
-    def _start_progress(self, runner: MatchRunner) -> None:
-        del self._progress_timers[runner]
-        task = asyncio.create_task(self._send_progress(runner))
-        self._progress_tasks.add(task)
-        task.add_done_callback(self._progress_tasks.discard)
+        if (task := self._waiting.pop(runner, None)) is not None:
+            task.cancel()
 
     async def _send_progress(self, runner: MatchRunner) -> None:
+        await asyncio.sleep(PROGRESS_DELAY_SECONDS)
+        del self._waiting[runner]
         identity = self._identity()
         if not identity.derived:
             return
@@ -109,11 +105,7 @@ class ManagerClient:
             log.debug("progress is not reported: %s", failure)
 
     async def close(self) -> None:
-        for timer in self._progress_timers.values():
-            timer.cancel()
-        for task in self._progress_tasks:
-            task.cancel()
-        await asyncio.gather(*self._progress_tasks, return_exceptions=True)
+        await cancel(*self._tasks)
 
     async def send_transcript(self, transcript: WrittenTranscript) -> None:
         """Post the transcript of a match. Tries are counted only while the manager can be reached."""
@@ -185,8 +177,6 @@ def _is_final(refusal: RpcRefusal, report: Report) -> bool:
     if _is_about_token(refusal) or is_transient(refusal) or error_code_of(refusal) == _TOO_EARLY:
         log.warning("%s is not reported yet: %s", report.match_id, refusal, extra=log_fields(report))
         return False
-    data = refusal.error.data
-    context = data.get("context") if isinstance(data, dict) else None
-    detail = context.get("detail", "") if isinstance(context, dict) else ""
-    log.error("the manager does not take %s: %s. %s", report.match_id, refusal, detail, extra=log_fields(report))
+    values = (report.match_id, refusal, detail_of(refusal))
+    log.error("the manager does not take %s: %s. %s", *values, extra=log_fields(report))
     return True

@@ -17,7 +17,6 @@ from leaguekit.match.signals import GameFault, Void
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.decoding import encode
-from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import MatchRole, MatchState
 from leaguekit.protocol.ids import PROTOCOL, match_conversation, sender_of
 from leaguekit.protocol.rpc import MAX_BYTES
@@ -106,7 +105,6 @@ class MatchMessages:
         return m.game_error(
             self._envelope(),
             code=fault.code,
-            name=CATALOGUE[fault.code].name,
             match_id=self._assignment.match_id,
             player_id=self._seats[side].player_id,
             action_required=fault.action_required,

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct
 
 from leaguekit.agents.calls import error_code_of, ping
+from leaguekit.agents.tasks import Tasks, cancel
 from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.games.base import SIDES, Side, other
@@ -31,7 +32,7 @@ from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import RpcRefusal
 from leaguekit.referee.match_messages import MatchMessages
-from leaguekit.referee.player_client import PlayerClientFactory, PlayerMessage, SpecPlayerClient
+from leaguekit.referee.player_client import PlayerClient, PlayerClientFactory, PlayerMessage
 from leaguekit.referee.player_notifier import PlayerNotifier
 from leaguekit.referee.seats import Seats
 from leaguekit.referee.transcripts import Transcript
@@ -72,7 +73,7 @@ class MatchRunner:
         assignment: m.MatchAssignment,
         referee_id: str,
         on_stage: Callable[[MatchRunner], None],
-        make_client: PlayerClientFactory = SpecPlayerClient,
+        make_client: PlayerClientFactory = PlayerClient,
     ) -> None:
         self.assignment = assignment
         self._world = world
@@ -84,7 +85,14 @@ class MatchRunner:
         nonce = world.entropy(NONCE_BYTES)
         opening = (UNSET, UNSET) if drawn is None else (commitment(nonce, drawn), nonce.hex())
         self.messages = MatchMessages(world, assignment, referee_id, *opening, seats=self.seats)
-        self._limits = _limits(assignment.time_limits)
+        limits = assignment.time_limits
+        self._limits = s.Limits(
+            join=limits.join_seconds,
+            choice=limits.choice_seconds,
+            max_retries=limits.max_retries,
+            retry_delay=limits.retry_seconds,
+            backoff=limits.backoff,
+        )
         seats = {side: s.Seat(seat.player_id, seat.state == "SUSPENDED") for side, seat in self.seats.items()}
         self._machine = Match(rules, assignment.match_id, seats, self._limits, drawn)
         self._loop = asyncio.get_running_loop()
@@ -92,7 +100,7 @@ class MatchRunner:
         self.transcript = Transcript(self._loop.time)
         self._deadlines: dict[Side, float] = {}
         self._end: asyncio.Future[MatchEnd] = self._loop.create_future()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(self._break_down)
         self.player_client = make_client(world, assignment, self.seats, self.transcript)
         self._notifier = PlayerNotifier(self.player_client, self.seats, self.transcript)
 
@@ -148,11 +156,8 @@ class MatchRunner:
 
     async def close(self) -> None:
         """Cancel everything that is under way."""
-        tasks = [*self._tasks]
-        for task in tasks:
-            task.cancel()
+        await cancel(*self._tasks)
         await self._notifier.close()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
     def expected_from(self, side: Side) -> s.RequestKind | None:
         """What a player may post now: its join, its move, or nothing."""
@@ -189,7 +194,7 @@ class MatchRunner:
         self._check_sender(side, message)
         self._check_state(side, message)
         self.transcript.add("received", message.player_id, message, "posted by the player itself")
-        if (fault := self._handle(_to_input(side, None, message))) is not None:
+        if (fault := self._step(self._machine.handle, _to_input(side, None, message))) is not None:
             self.transcript.add("failed", message.player_id, note=f"{fault.code}: {fault.detail}")
             error = msgspec.to_builtins(self._game_error(side, fault))
             raise ProtocolError(fault.code, fault.detail, data=error)
@@ -231,11 +236,11 @@ class MatchRunner:
 
     # The machine and its effects
 
-    def _handle(self, event: s.Input) -> s.GameFault | None:
-        """Give the machine an input, and perform its effects. Returns the fault of a post that does not count."""
-        return self._step(self._machine.handle, event)
-
     def _step(self, step: Callable[..., list[s.Effect]], *inputs: s.Input) -> s.GameFault | None:
+        """Let the machine start or handle an input, and perform its effects.
+
+        Returns the fault of a post that does not count.
+        """
         try:
             return self._perform(step(*inputs, self._loop.time()))
         except Exception as error:  # noqa: BLE001 - a game may be anybody's, and every match ends
@@ -258,7 +263,7 @@ class MatchRunner:
             match effect:
                 case s.Ask():
                     self._deadlines[effect.side] = effect.deadline
-                    self._start_task(self._ask(effect))
+                    self._tasks.start(self._ask(effect))
                     is_new_turn = True
                 case s.SendError(ask=None):
                     fault = effect.fault
@@ -276,15 +281,15 @@ class MatchRunner:
 
     async def _ask(self, ask: s.Ask) -> None:
         """Send a request at its time, and give the machine what came of it."""
-        if ask.send_at > self._loop.time():
-            await self._sleep_until(ask.send_at)
+        while (seconds := ask.send_at - self._loop.time()) > 0:  # noqa: ASYNC110 - a timer may ring a little early
+            await asyncio.sleep(seconds)
         await self._notifier.wait_sent(ask.side)
         last_try_at = self._loop.time() + MAX_UNABLE_SECONDS
         while self._machine.is_open(ask.ask):
             outcome = await self._call_player(ask)
             is_unable = isinstance(outcome, s.RefereeLate) and bool(outcome.why)
             if not is_unable or self._loop.time() >= last_try_at:
-                self._handle(outcome)
+                self._step(self._machine.handle, outcome)
                 return
             await asyncio.sleep(UNABLE_PAUSE_SECONDS)
 
@@ -349,20 +354,6 @@ class MatchRunner:
 
     # Helpers
 
-    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._end_task)
-
-    def _end_task(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._break_down(error)
-
-    async def _sleep_until(self, at: float) -> None:
-        while (seconds := at - self._loop.time()) > 0:  # noqa: ASYNC110 - a timer may ring a little early
-            await asyncio.sleep(seconds)
-
     def _deadline(self) -> str | None:
         """The latest deadline of the players that are asked for something now."""
         deadlines = [self._deadlines[side] for side in SIDES if self._machine.posted(side) is not None]
@@ -370,16 +361,6 @@ class MatchRunner:
 
     def _arrived(self) -> list[str]:
         return [self.seats[side].player_id for side in self._machine.arrived]
-
-
-def _limits(limits: m.TimeLimits) -> s.Limits:
-    return s.Limits(
-        join=limits.join_seconds,
-        choice=limits.choice_seconds,
-        max_retries=limits.max_retries,
-        retry_delay=limits.retry_seconds,
-        backoff=limits.backoff,
-    )
 
 
 def _to_input(side: Side, ask: int | None, message: PlayerMessage) -> s.Input:

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from leaguekit.agents.calls import ask
 from leaguekit.agents.logs import log_fields
 from leaguekit.agents.registration import Before, Identity, Registrar
+from leaguekit.agents.tasks import Tasks, cancel
 from leaguekit.agents.world import World
 from leaguekit.match.rulings import Verdict
 from leaguekit.match.signals import Void
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.methods import BY_REQUEST
+from leaguekit.protocol.rpc import RpcRefusal
 from leaguekit.referee import announced_matches
-from leaguekit.referee.game_over_resend import resend_game_over
 from leaguekit.referee.manager_client import ManagerClient
-from leaguekit.referee.match_file import match_view
+from leaguekit.referee.match_file import MatchFile
 from leaguekit.referee.match_runner import MatchRunner, RulingRecord
 from leaguekit.referee.player_client import PlayerClientFactory
 from leaguekit.referee.ruling_journal import RulingJournal
@@ -31,11 +33,15 @@ from leaguekit.referee.transcripts import WrittenTranscript
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import Views, ViewWriter
 from leaguekit.store.journal import Journal
+from leaguekit.transport.base import Caller, CallerLate, CallFailed
 
 log = logging.getLogger(__name__)
 
 # The number of matches whose players may still ask for their state.
 MAX_REMEMBERED = 200
+# How often GAME_OVER is sent after a restart, and the pause in between. The players may be starting as well.
+MAX_RESENDS = 5
+RESEND_SECONDS = 2.0
 
 
 class MatchSupervisor:
@@ -74,7 +80,7 @@ class MatchSupervisor:
         self._earlier: list[MatchRunner] = []
         # Set whenever a match leaves ``in_play``.
         self._has_capacity = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(lambda error: log.error("a match could not be carried out", exc_info=error))
 
     @property
     def journal(self) -> RulingJournal:
@@ -96,7 +102,7 @@ class MatchSupervisor:
         for entry in file.pending():
             ruling = msgspec.json.decode(entry, type=RulingRecord)
             self._attempts[ruling.match_id] = ruling.attempt
-            self._start_task(self._deliver_again(ruling))
+            self._tasks.start(self._deliver_again(ruling))
 
     def start(self, assignment: m.MatchAssignment, identity: Identity) -> str | None:
         """Start a match, unless this attempt has been started before. Returns the reason if it cannot be started."""
@@ -127,14 +133,14 @@ class MatchSupervisor:
         self._attempts[match_id] = attempt
         self.in_play[match_id] = runner
         log.info("%s begins", match_id, extra=log_fields(assignment))
-        self._start_task(self._run(runner, void))
+        self._tasks.start(self._run(runner, void))
         return None
 
     def start_announced(
         self, announcement: m.RoundAnnouncement, matches: list[m.AnnouncedMatch], identity: Identity
     ) -> None:
         """Start the matches of an announcement, for a manager that sends no assignments."""
-        self._start_task(self._start_announced(announcement, matches, identity))
+        self._tasks.start(self._start_announced(announcement, matches, identity))
 
     async def wait_finished(self) -> None:
         """Wait until the manager has every report, and the files are written."""
@@ -144,10 +150,7 @@ class MatchSupervisor:
 
     async def cancel(self) -> None:
         """Cancel everything that is under way. The rulings are in the journal."""
-        tasks = [*self._tasks]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*self._tasks)
         for runner in [*self.remembered.values(), *self._earlier]:
             await runner.close()
 
@@ -224,8 +227,7 @@ class MatchSupervisor:
 
     def _write_match_file(self, report: m.MatchResultReport, transcript: WrittenTranscript) -> None:
         identity = self._registrar.identity
-        path, view = match_view(
-            self._views,
+        view = MatchFile(
             league_id=report.league_id,
             round_id=report.round_id,
             match_id=report.match_id,
@@ -236,7 +238,7 @@ class MatchSupervisor:
             result=report.result,
             transcript=transcript.entries,
         )
-        self._view_writer.put_once(path, view)
+        self._view_writer.put_once(self._views.match(report.league_id, report.match_id), view)
 
     def _remember(self, runner: MatchRunner) -> None:
         before = self.remembered.pop(runner.match_id, None)
@@ -246,12 +248,25 @@ class MatchSupervisor:
             oldest = next((match_id for match_id, one in self.remembered.items() if one.is_idle), None)
             self.remembered.pop(oldest or "", None)
 
-    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._end_task)
 
-    def _end_task(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a match could not be carried out", exc_info=error)
+async def resend_game_over(caller: Caller, ruling: RulingRecord) -> None:
+    """Send GAME_OVER to the players of a match whose ruling an earlier run wrote to the journal."""
+    forms: Sequence[tuple[str, str | None] | None] = ruling.speaks or [None] * len(ruling.game_over)
+    receivers = zip(ruling.game_over, forms, strict=True)
+    await asyncio.gather(*(_resend(caller, url, message, form) for (url, message), form in receivers))
+
+
+async def _resend(caller: Caller, url: str, message: m.GameOver, form: tuple[str, str | None] | None) -> None:
+    for _ in range(MAX_RESENDS):
+        try:
+            if form is None:
+                await ask(caller, url, message, m.GameOverAck)
+            else:
+                from leaguekit.referee.open_player_client import notify_player  # noqa: PLC0415 - only the open profile
+
+                await notify_player(caller, url, message, form, BY_REQUEST[m.GameOver].seconds)
+        except (CallFailed, CallerLate, RpcRefusal, ProtocolError) as failure:
+            log.debug("the end of %s is not told yet: %s", message.match_id, failure)
+            await asyncio.sleep(RESEND_SECONDS)
+        else:
+            return

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import NoReturn, cast
 
@@ -25,7 +24,7 @@ from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.ids import match_conversation, sender_of
 from leaguekit.protocol.methods import BY_REQUEST, OTHER_NAME_FORM
 from leaguekit.protocol.rpc import MAX_BYTES, RpcError, RpcRefusal
-from leaguekit.referee.player_client import PlayerMessage, PlayerObservations
+from leaguekit.referee.player_client import PlayerClient, PlayerMessage, PlayerObservations
 from leaguekit.referee.seats import Seats
 from leaguekit.referee.transcripts import Transcript
 from leaguekit.transport.base import TOO_MANY_REQUESTS, Caller, CallerLate, TimedOut, Unreachable
@@ -70,18 +69,7 @@ class DialectMemory:
         return self._invitations[match_id, player_id] > 1
 
 
-@dataclass(slots=True)
-class _Tries:
-    """The results of the forms that were tried for one request."""
-
-    failed_forms: list[str] = field(default_factory=list)
-    # The first mere acknowledgement, and the request that it answers.
-    acknowledged: Acknowledged | None = None
-    acknowledged_request: EncodedRequest | None = None
-    unreachable: Unreachable | None = None
-
-
-class OpenPlayerClient:
+class OpenPlayerClient(PlayerClient):
     """Calls the players of one match, each in the form that it understands."""
 
     def __init__(
@@ -93,66 +81,58 @@ class OpenPlayerClient:
         *,
         memory: DialectMemory,
     ) -> None:
+        super().__init__(world, assignment, seats, transcript)
         self._world = world
-        self._assignment = assignment
-        self._seats = seats
-        self._transcript = transcript
         self._memory = memory
-        self._caller = world.caller
         self._loop = asyncio.get_running_loop()
         self._broken_rules: dict[str, dict[str, m.BrokenRule]] = {}
 
     async def ask(self, side: Side, request: m.Request, kind: type[PlayerMessage], seconds: float) -> PlayerMessage:
         """Send a request in one form after another until one brings the expected answer."""
         seat, deadline = self._seats[side], self._loop.time() + seconds
-        known_form, tries = self._form(side), _Tries()
+        failed_forms: list[str] = []
+        # The first mere acknowledgement of an invitation, and the request that it answers.
+        acknowledged: tuple[Acknowledged, EncodedRequest] | None = None
+        unreachable: Unreachable | None = None
         if kind is m.GameJoinAck:
             self._memory.add_invitation(self._assignment.match_id, seat.player_id)
-        for made in encode_in_forms(request, seat.player_id, known_form):
+        for made in encode_in_forms(request, seat.player_id, self._form(side)):
             try:
                 found = await self._try_form(side, made, request, kind, deadline)
             except Unreachable as error:
                 # A form that another referee has reported may be wrong. A form that was understood here is right.
                 if self._memory.forms.get(seat.player_id) == made.form:
                     raise
-                tries.unreachable = error
+                unreachable = error
                 continue
             if isinstance(found, Repaired | Deferred):
-                self._remember_form(side, made, request, tries)
-                self.note_broken_rules(side, found.broken)
+                self._remember_form(side, made, request, failed_forms)
                 if isinstance(found, Repaired):
-                    return self._accept(side, found, was_acknowledged=tries.acknowledged is not None)
+                    return self.accept(side, found, was_acknowledged=acknowledged is not None)
+                self.note_broken_rules(side, found.broken)
                 await self._wait_for_post(deadline)
-            if self._is_join(found, kind, made, tries, seat.player_id):
-                break
-            tries.failed_forms.append(made.form)
+            if isinstance(found, Acknowledged) and kind is m.GameJoinAck:
+                acknowledged = acknowledged or (found, made)
+                if seat.player_id in self._memory.only_acknowledge:
+                    # Every form was tried before.
+                    break
+            failed_forms.append(made.form)
             note = f"{made.method} did not bring an answer: {_why(found)}"
             self._transcript.add("received", seat.player_id, note=note)
-        return self._conclude(side, request, kind, tries)
+        if acknowledged is not None:
+            return self._join(side, request, *acknowledged, failed_forms)
+        expected, forms = m.message_type(kind), ", ".join(failed_forms)
+        missing = ProtocolError("E045", f"{expected} was expected; in no form of request ({forms}) did it come.")
+        raise missing if unreachable is None or failed_forms else unreachable
 
-    def _is_join(
-        self, found: AnswerOutcome, kind: type[PlayerMessage], made: EncodedRequest, tries: _Tries, player_id: str
-    ) -> bool:
-        """Whether a mere acknowledgement counts as a join at once. It does, if every form was tried before."""
-        if not isinstance(found, Acknowledged) or kind is not m.GameJoinAck:
-            return False
-        if tries.acknowledged is None:
-            tries.acknowledged, tries.acknowledged_request = found, made
-        return player_id in self._memory.only_acknowledge
-
-    def _conclude(self, side: Side, request: m.Request, kind: type[PlayerMessage], tries: _Tries) -> PlayerMessage:
-        """The result if no form has brought the expected answer: a join by acknowledgement, or an exception."""
-        if tries.acknowledged is not None and tries.acknowledged_request is not None:
-            self._memory.only_acknowledge.add(self._seats[side].player_id)
-            self._remember_form(side, tries.acknowledged_request, request, tries)
-            self.note_broken_rules(side, tries.acknowledged.broken)
-            return m.GameJoinAck(**self.known_fields(side, request), accept=True)
-        if tries.unreachable is not None and not tries.failed_forms:
-            raise tries.unreachable
-        forms = ", ".join(tries.failed_forms)
-        raise ProtocolError(
-            "E045", f"{m.message_type(kind)} was expected; in no form of request ({forms}) did it come."
-        )
+    def _join(
+        self, side: Side, request: m.Request, found: Acknowledged, made: EncodedRequest, failed_forms: list[str]
+    ) -> m.GameJoinAck:
+        """The join of a player that has merely acknowledged its invitation."""
+        self._memory.only_acknowledge.add(self._seats[side].player_id)
+        self._remember_form(side, made, request, failed_forms)
+        self.note_broken_rules(side, found.broken)
+        return m.GameJoinAck(**self.known_fields(side, request), accept=True)
 
     async def _try_form(
         self, side: Side, made: EncodedRequest, request: m.Request, kind: type[PlayerMessage], deadline: float
@@ -219,17 +199,13 @@ class OpenPlayerClient:
         player_id = self._seats[side].player_id
         return {"player_id": player_id, "sender": sender_of("player", player_id)}
 
-    def accept_posted(self, side: Side, posted: Repaired) -> PlayerMessage:
-        """The message that a player has posted, as it counts."""
-        self.note_broken_rules(side, posted.broken)
-        return self._accept(side, posted, was_acknowledged=False)
-
-    def _accept(self, side: Side, found: Repaired, *, was_acknowledged: bool) -> PlayerMessage:
-        """A player's message as it counts.
+    def accept(self, side: Side, found: Repaired, *, was_acknowledged: bool = False) -> PlayerMessage:
+        """A player's message as it counts. The rules that it breaks are noted.
 
         A token that is not the player's is removed. A refused invitation counts as accepted if the player was invited
         before: it may have accepted the first invitation.
         """
+        self.note_broken_rules(side, found.broken)
         player_id, message = self._seats[side].player_id, cast("PlayerMessage", found.message)
         if message.auth_token is not UNSET and self._seats.is_foreign(side, message.auth_token):
             came = f"auth_token: {tokens.shorten_token(message.auth_token)}"
@@ -246,7 +222,7 @@ class OpenPlayerClient:
         seat = self._seats[side]
         return self._memory.forms.get(seat.player_id) or seat.form or None
 
-    def _remember_form(self, side: Side, made: EncodedRequest, request: m.Request, tries: _Tries) -> None:
+    def _remember_form(self, side: Side, made: EncodedRequest, request: m.Request, failed_forms: list[str]) -> None:
         """Remember the form that a player understood.
 
         A form that no document defines breaks a rule. So does another method than the request's own, if other forms
@@ -254,7 +230,7 @@ class OpenPlayerClient:
         """
         self._memory.forms[self._seats[side].player_id] = made.form
         is_standard = made.method == BY_REQUEST[type(request)].name and made.form in _DOCUMENTED
-        if not is_standard and (made.form not in _DOCUMENTED or tries.failed_forms):
+        if not is_standard and (made.form not in _DOCUMENTED or failed_forms):
             self.note_broken_rules(side, [method_rule(type(request), f"understood only as {made.method}")])
 
 

@@ -80,7 +80,7 @@ class OpenProfileHandler:
         if repaired is None:
             return requests.encode_standard(incoming)
         client.note_broken_rules(side, incoming.broken)
-        return requests.encode_standard(incoming, client.accept_posted(side, repaired))
+        return requests.encode_standard(incoming, client.accept(side, repaired))
 
     def _find_sender(self, message: Json) -> tuple[PlayerClient, Side] | None:
         """The player that has posted a message. Only its token identifies it."""

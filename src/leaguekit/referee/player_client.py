@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
@@ -30,38 +30,28 @@ class PlayerObservations(NamedTuple):
 NO_OBSERVATIONS = PlayerObservations()
 
 
-class PlayerClient(Protocol):
-    """Calls the players of one match."""
+class PlayerClient:
+    """Calls the players of one match, exactly as the documents say."""
+
+    def __init__(self, world: World, assignment: m.MatchAssignment, seats: Seats, transcript: Transcript) -> None:
+        self._caller = world.caller
+        self._assignment = assignment
+        self._seats = seats
+        self._transcript = transcript
 
     def ask(
         self, side: Side, request: m.Request, kind: type[PlayerMessage], seconds: float
     ) -> Awaitable[PlayerMessage]:
         """Send a request, and return its answer. Raises the same exceptions as ``calls.ask``."""
-
-    def notify(self, side: Side, message: m.Request, seconds: float) -> Awaitable[Any]:
-        """Send a message. Any HTTP answer counts as delivery. Raises CallFailed or CallerLate."""
-
-    def observations(self) -> PlayerObservations:
-        """What the match has shown so far about the players' messages."""
-
-
-class SpecPlayerClient:
-    """Calls players exactly as the documents say."""
-
-    def __init__(self, world: World, _assignment: m.MatchAssignment, seats: Seats, _transcript: Transcript) -> None:
-        self._caller = world.caller
-        self._seats = seats
-
-    def ask(
-        self, side: Side, request: m.Request, kind: type[PlayerMessage], seconds: float
-    ) -> Awaitable[PlayerMessage]:
         url = self._seats[side].endpoint
         return ask(self._caller, url, request, kind, seconds=seconds, max_bytes=MAX_BYTES)
 
     def notify(self, side: Side, message: m.Request, seconds: float) -> Awaitable[Any]:
+        """Send a message. Any HTTP answer counts as delivery. Raises CallFailed or CallerLate."""
         return deliver(self._caller, self._seats[side].endpoint, message, seconds)
 
     def observations(self) -> PlayerObservations:
+        """What the match has shown so far about the players' messages."""
         return NO_OBSERVATIONS
 
 

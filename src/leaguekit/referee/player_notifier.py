@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from leaguekit.agents.tasks import cancel
 from leaguekit.games.base import Side
 from leaguekit.protocol import messages as m
 from leaguekit.referee.player_client import PlayerClient
@@ -26,31 +27,27 @@ class PlayerNotifier:
         self._client = client
         self._seats = seats
         self._transcript = transcript
-        self._loop = asyncio.get_running_loop()
         self._posts: set[asyncio.Task[None]] = set()
-        # By player, done when the last message to it has been sent.
-        self._sent: dict[Side, asyncio.Future[None]] = {}
-        self._closed = False
+        # By player, set when the last message to it has been sent.
+        self._sent: dict[Side, asyncio.Event] = {}
 
     @property
     def is_idle(self) -> bool:
         """Whether no message is under way, and none waits for the one before it."""
-        return not self._posts and all(sent.done() for sent in self._sent.values())
+        return not self._posts
 
     def send(self, side: Side, message: m.Request, seconds: float) -> None:
         """Post a message when the one before it has been sent."""
-        before, sent = self._sent.get(side), self._loop.create_future()
+        before, sent = self._sent.get(side), asyncio.Event()
         self._sent[side] = sent
-        if before is None or before.done():
-            self._start_post(side, message, seconds, sent)
-        else:
-            before.add_done_callback(lambda _before: self._start_post(side, message, seconds, sent))
+        post = asyncio.create_task(self._post(side, message, seconds, before, sent))
+        self._posts.add(post)
+        post.add_done_callback(self._posts.discard)
 
     async def wait_sent(self, side: Side) -> None:
         """Wait until all messages to a player have been sent."""
-        if (sent := self._sent.get(side)) is not None and not sent.done():
-            # The future is not awaited directly: a cancelled caller must not cancel it.
-            await asyncio.wait([sent])
+        if (sent := self._sent.get(side)) is not None:
+            await sent.wait()
 
     async def wait_answered(self) -> None:
         """Wait until every message has been answered, or could not be delivered."""
@@ -58,36 +55,21 @@ class PlayerNotifier:
             await asyncio.wait(self._posts)
 
     async def close(self) -> None:
-        """Cancel the messages that are under way, and send no more."""
-        self._closed = True
-        posts = [*self._posts]
-        for post in posts:
-            post.cancel()
-        await asyncio.gather(*posts, return_exceptions=True)
+        """Cancel the messages that are under way or wait."""
+        await cancel(*self._posts)
 
-    def _start_post(self, side: Side, message: m.Request, seconds: float, sent: asyncio.Future[None]) -> None:
-        if self._closed:
-            return
-        timer = self._loop.call_later(SENT_AFTER_SECONDS, _set_done, sent)
-
-        def end(post: asyncio.Task[None]) -> None:
-            self._posts.discard(post)
-            timer.cancel()
-            _set_done(sent)
-
-        post = self._loop.create_task(self._post(side, message, seconds))
-        self._posts.add(post)
-        post.add_done_callback(end)
-
-    async def _post(self, side: Side, message: m.Request, seconds: float) -> None:
+    async def _post(
+        self, side: Side, message: m.Request, seconds: float, before: asyncio.Event | None, sent: asyncio.Event
+    ) -> None:
+        if before is not None:
+            await before.wait()
         player_id = self._seats[side].player_id
         self._transcript.add("sent", player_id, message)
+        timer = asyncio.get_running_loop().call_later(SENT_AFTER_SECONDS, sent.set)
         try:
             await self._client.notify(side, message, seconds)
         except (CallFailed, CallerLate) as failure:
             self._transcript.add("failed", player_id, note=f"{m.message_type(message)}: {failure}")
-
-
-def _set_done(sent: asyncio.Future[None]) -> None:
-    if not sent.done():
-        sent.set_result(None)
+        finally:
+            timer.cancel()
+            sent.set()

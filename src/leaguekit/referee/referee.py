@@ -17,7 +17,8 @@ from msgspec import UNSET
 
 from leaguekit.agents.credentials import TokenOwner, credentials_in
 from leaguekit.agents.logs import log_fields
-from leaguekit.agents.registration import Before, Identity, Kind, Registrar, RegistrationRefused, describe_league_error
+from leaguekit.agents.registration import Before, Identity, Registrar, RegistrationRefused, describe_league_error
+from leaguekit.agents.tasks import cancel
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES
@@ -32,7 +33,7 @@ from leaguekit.protocol.tokens import SCHEME
 from leaguekit.referee import announced_matches
 from leaguekit.referee.manager_client import ManagerClient
 from leaguekit.referee.match_supervisor import MatchSupervisor
-from leaguekit.referee.player_client import PlayerClientFactory, PlayerMessage, SpecPlayerClient
+from leaguekit.referee.player_client import PlayerClient, PlayerClientFactory, PlayerMessage
 from leaguekit.transport.base import Peer
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ __all__ = ["RefereeAgent", "RegistrationRefused"]
 
 log = logging.getLogger(__name__)
 
-REFEREE = Kind("referee", m.RefereeRegisterRequest, m.RefereeRegisterResponse)
 GET_MATCH_STATE = "get_match_state"
 
 
@@ -73,7 +73,7 @@ class RefereeAgent:
             protocol_version=PROTOCOL_VERSION,
             token_scheme=SCHEME,
         )
-        self.registrar = Registrar(world, manager_url, REFEREE, meta, self._prepare)
+        self.registrar = Registrar(world, manager_url, "referee", meta, self._prepare)
         self._manager_client = ManagerClient(world, manager_url, self.registrar)
         self.matches = MatchSupervisor(
             world,
@@ -116,9 +116,7 @@ class RefereeAgent:
 
     async def close(self) -> None:
         """Cancel everything that is under way. The rulings are in the journal."""
-        if self._finishing is not None:
-            self._finishing.cancel()
-            await asyncio.gather(self._finishing, return_exceptions=True)
+        await cancel(self._finishing)
         await self.matches.cancel()
         await self._manager_client.close()
         await self.registrar.close()
@@ -289,7 +287,7 @@ class RefereeAgent:
     # The open profile
 
     def _choose_client(self, assignment: m.MatchAssignment) -> PlayerClientFactory:
-        return self._enter_open_profile().make_client if assignment.profile == "open" else SpecPlayerClient
+        return self._enter_open_profile().make_client if assignment.profile == "open" else PlayerClient
 
     def _enter_open_profile(self) -> OpenProfileHandler:
         """The handler of the open profile. It handles all requests from now on."""

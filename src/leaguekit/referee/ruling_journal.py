@@ -9,6 +9,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
 
+from leaguekit.agents.tasks import cancel
 from leaguekit.agents.world import World
 from leaguekit.store.base import StoreError
 from leaguekit.store.journal import Journal
@@ -57,9 +58,7 @@ class RulingJournal:
     async def close(self) -> None:
         if self._mark_timer is not None:
             self._mark_timer.cancel()
-        if self._inline_write is not None:
-            self._inline_write.cancel()
-            await asyncio.gather(self._inline_write, return_exceptions=True)
+        await cancel(self._inline_write)
         self._groups.put(None)
         self.file.close()
 

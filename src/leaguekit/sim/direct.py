@@ -18,14 +18,14 @@ from leaguekit.games import game
 from leaguekit.games.base import Game, Side
 from leaguekit.league.schedule import round_robin
 from leaguekit.league.settings import Settings
-from leaguekit.league.standings import Row, Table
-from leaguekit.league.ties import MAX_TIES, PlacedRow, placed_rows, tie_sentences
+from leaguekit.league.standings import PlacedRow, Row, Table
+from leaguekit.league.ties import MAX_TIES, tie_sentences
 from leaguekit.match.draw import league_seed, match_seeds
 from leaguekit.match.move_messages import DOCUMENTED, messages_of
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
 from leaguekit.player.context import Context, PastMatch, Result, Strategy, record_of
 from leaguekit.player.decisions import StrategyResult, validate_result
-from leaguekit.player.keyed_random import KeyedRandom, match_key
+from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import MatchRole
 from leaguekit.protocol.ids import match_id, player_id
@@ -146,7 +146,7 @@ class DirectLeague:
         for matches in self._rounds:
             for match in matches:
                 for player in (match.a, match.b):
-                    player.random.seed(match_key(seed, player.id, match.id, _ATTEMPT))
+                    player.random.seed((seed, player.id, match.id, _ATTEMPT))
                 verdict = self._cache.play(draws.get(match.id), partial(self._choose, match))
                 self._record(match, verdict)
                 if on_result is not None:
@@ -161,7 +161,7 @@ class DirectLeague:
 
     def placed(self) -> list[PlacedRow]:
         """The rows of this table, each with what decided its rank."""
-        return placed_rows(self._table())
+        return self._table().placed_rows()
 
     def ties(self) -> list[str]:
         """Sentences that say what decided between players with equal points."""

@@ -22,13 +22,18 @@ def described(sentence: str) -> Meta:
     return Meta(description=sentence)
 
 
-Seq = Annotated[int, described("The number of the last event in what is shown")]
 DecidedBy = Literal["referee", "manager", "operator"]
 MatchStatus = Literal["scheduled", "waiting", "in_play", "held", "ended"]
 
 
 class JsonObject(Struct, kw_only=True):
     """A JSON object."""
+
+
+class Page(JsonObject):
+    """Data that include the events up to a number."""
+
+    seq: Annotated[int, described("The number of the last event in what is shown")]
 
 
 class AgentName(JsonObject):
@@ -38,11 +43,9 @@ class AgentName(JsonObject):
     name: str
 
 
-class Champion(JsonObject):
+class Champion(AgentName):
     """The leader of the final table."""
 
-    id: str
-    name: str
     points: int
 
 
@@ -168,14 +171,13 @@ class NewsItem(JsonObject):
 # The stream
 
 
-class Live(JsonObject):
+class Live(Page):
     """Everything on the front page, and the data of the stream's event ``snapshot``.
 
     Standings are the first 100 ranks. Results and news are the latest 20 each. The beginning and the end of a match are
     not among the news.
     """
 
-    seq: Seq
     now: Annotated[str, described("The manager's clock")]
     league: LeagueView
     standings: Annotated[dict[str, StandingRow], described("By player")]
@@ -206,13 +208,12 @@ class RemovedKeys(JsonObject, omit_defaults=True):
     news: list[str] = []
 
 
-class Change(JsonObject, omit_defaults=True):
+class Change(Page, omit_defaults=True):
     """The data of the stream's event ``change``.
 
     The client puts every item of ``set`` in its place, and removes the keys in ``drop``.
     """
 
-    seq: Seq
     now: str
     set: ChangedItems
     drop: RemovedKeys | UnsetType = UNSET

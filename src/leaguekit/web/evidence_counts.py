@@ -9,11 +9,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from leaguekit.league.events import ResultRecorded
-from leaguekit.league.evidence import ACCEPTED, TIMEOUT, UNREACHABLE, PlayerEvidence, read_evidence
+from leaguekit.league.evidence import ACCEPTED, TIMEOUT, UNREACHABLE, PlayerEvidence
+from leaguekit.league.state import League
 from leaguekit.manager.metrics import Histogram
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import CATALOGUE
+from leaguekit.protocol.messages import RequestCounts
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.web.page_types import ErrorRow, Times
 
@@ -99,19 +100,6 @@ class EvidenceCounts:
             self.broken_since = None
 
 
-class EvidenceCountsByPlayer(dict[str, EvidenceCounts]):
-    """The counts of all players, by id. A player that has none yet gets counts of zero."""
-
-    def __missing__(self, player_id: str) -> EvidenceCounts:
-        counts = self[player_id] = EvidenceCounts()
-        return counts
-
-    def add(self, recorded: ResultRecorded) -> None:
-        """Count the evidence in a report."""
-        for player, evidence in read_evidence(recorded.result.details).items():
-            self[player].add(evidence, recorded.at, recorded.match_id)
-
-
 def answer_times(histogram: Histogram) -> Times:
     return Times(
         answers=histogram.count,
@@ -130,3 +118,11 @@ def merge_histograms(histograms: list[Histogram]) -> Histogram:
     merged.sum = sum(one.sum for one in histograms)
     merged.longest = max((one.longest for one in histograms), default=0.0)
     return merged
+
+
+def total_requests(league: League) -> RequestCounts:
+    """The requests to all players, by how they were answered."""
+    counts = league.requests.values()
+    return RequestCounts(
+        **{name: sum(getattr(one, name) for one in counts) for name in RequestCounts.__struct_fields__}
+    )

@@ -7,12 +7,11 @@ from collections import Counter
 from time import perf_counter
 
 from leaguekit.league.evidence import TIMEOUT, UNREACHABLE
-from leaguekit.league.state import League
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.metrics import Histogram
-from leaguekit.web.evidence_counts import merge_histograms
+from leaguekit.web.evidence_counts import merge_histograms, total_requests
 from leaguekit.web.projection import Projection
-from leaguekit.web.prometheus import Exposition, Labels
+from leaguekit.web.prometheus import Exposition
 from leaguekit.web.stream import Broadcaster
 
 LAG_INTERVAL_SECONDS = 0.5
@@ -61,97 +60,67 @@ class MetricsExporter:
         self._lag.start()
         if (now := asyncio.get_running_loop().time()) >= self._expires_at:
             began = perf_counter()
-            self._cached = exposition(self._manager, self._projection, self._broadcaster, self._requests, self._lag)
+            self._cached = self._make_text()
             self._expires_at = now + (perf_counter() - began) / EXPOSITION_TIME_SHARE
         return self._cached
 
-
-def exposition(
-    manager: Manager,
-    projection: Projection,
-    broadcaster: Broadcaster,
-    requests: Counter[tuple[str, int]],
-    lag: LoopLag,
-) -> bytes:
-    """The text of /metrics."""
-    league, meters, text = projection.league, manager.metrics, Exposition()
-    evidence, requests_to_players = list(projection.evidence_counts.values()), list(league.requests.values())
-    no_labels: Labels = {}
-    text.counter(
-        "league_http_requests_total",
-        "Requests to the dashboard, by route and status",
-        [({"route": route, "status": str(status)}, count) for (route, status), count in sorted(requests.items())],
-    )
-    text.histogram(
-        "league_rpc_seconds",
-        "Requests to /mcp that were answered with a result, by method",
-        [({"method": method}, one) for method, one in sorted(meters.answered.items())],
-    )
-    text.counter(
-        "league_rpc_errors_total",
-        "Requests to /mcp that were answered with an error, by method and code",
-        [({"method": method, "code": code}, count) for (method, code), count in sorted(meters.refused.items())],
-    )
-    text.gauge("league_matches_in_play", "Matches that a referee has in hand", [(no_labels, _in_play(league))])
-    text.gauge("league_matches_waiting", "Matches that wait for a referee", [(no_labels, len(league.waiting))])
-    text.gauge("league_matches_held", "Matches that wait for the operator", [(no_labels, len(league.held))])
-    played = len(league.matches) - league.outstanding
-    text.gauge("league_matches_played", "Matches that have ended", [(no_labels, played)])
-    text.gauge("league_matches", "Matches of the schedule", [(no_labels, len(league.matches))])
-    text.gauge("league_round", "The round announced last", [(no_labels, league.current_round)])
-    text.gauge("league_paused", "Whether the operator has paused the league", [(no_labels, int(league.paused))])
-    agents = [("player", player.state) for player in league.players.values()]
-    agents += [("referee", referee.state) for referee in league.referees.values()]
-    text.gauge(
-        "league_agents",
-        "Agents by role and state; the breaker of a SUSPENDED one is open",
-        [({"role": role, "state": state}, count) for (role, state), count in sorted(Counter(agents).items())],
-    )
-    text.counter(
-        "league_match_failures_total",
-        "Requests to players that had no answer, by code",
-        [({"code": code}, sum(one.error_count(code) for one in evidence)) for code in (TIMEOUT, UNREACHABLE)],
-    )
-    text.counter(
-        "league_match_wrong_answers_total",
-        "Answers that did not count",
-        [(no_labels, sum(one.wrong for one in requests_to_players))],
-    )
-    text.counter(
-        "league_match_retries_total",
-        "Errors after which a player was asked again",
-        [(no_labels, sum(one.retried for one in requests_to_players))],
-    )
-    text.counter(
-        "league_match_recoveries_total",
-        "Of those, overcome by a retry",
-        [(no_labels, sum(one.recovered for one in requests_to_players))],
-    )
-    text.histogram(
-        "league_answer_seconds",
-        "How long players took to answer",
-        [(no_labels, merge_histograms([one.times for one in evidence]))],
-    )
-    text.histogram(
-        "league_log_commit_seconds",
-        "From recording events until they were durable",
-        [(no_labels, manager.ledger.writes)],
-    )
-    text.counter("league_log_events_total", "Events in the log", [(no_labels, manager.ledger.number)])
-    text.histogram(
-        "league_standings_seconds",
-        "From a result until the standings went out",
-        [(no_labels, manager.runner.standings_delays)],
-    )
-    text.histogram(
-        "league_loop_lag_seconds", "How late timers are, since the first look here", [(no_labels, lag.histogram)]
-    )
-    text.gauge("league_spectators", "Open event streams", [(no_labels, len(broadcaster))])
-    text.counter(
-        "league_stream_bytes_total", "Bytes of changes sent to spectators", [(no_labels, broadcaster.sent_bytes)]
-    )
-    return text.text()
-
-
-def _in_play(league: League) -> int:
-    return sum(len(referee.assigned_matches) for referee in league.referees.values())
+    def _make_text(self) -> bytes:
+        league, meters, text = self._projection.league, self._manager.metrics, Exposition()
+        evidence, requests = list(self._projection.evidence_counts.values()), total_requests(league)
+        add = text.add
+        add(
+            "counter",
+            "league_http_requests_total",
+            "Requests to the dashboard, by route and status",
+            [({"route": route, "status": str(status)}, n) for (route, status), n in sorted(self._requests.items())],
+        )
+        add(
+            "histogram",
+            "league_rpc_seconds",
+            "Requests to /mcp that were answered with a result, by method",
+            [({"method": method}, one) for method, one in sorted(meters.answered.items())],
+        )
+        add(
+            "counter",
+            "league_rpc_errors_total",
+            "Requests to /mcp that were answered with an error, by method and code",
+            [({"method": method, "code": code}, count) for (method, code), count in sorted(meters.refused.items())],
+        )
+        in_play = sum(len(referee.assigned_matches) for referee in league.referees.values())
+        add("gauge", "league_matches_in_play", "Matches that a referee has in hand", in_play)
+        add("gauge", "league_matches_waiting", "Matches that wait for a referee", len(league.waiting))
+        add("gauge", "league_matches_held", "Matches that wait for the operator", len(league.held))
+        played = len(league.matches) - league.outstanding
+        add("gauge", "league_matches_played", "Matches that have ended", played)
+        add("gauge", "league_matches", "Matches of the schedule", len(league.matches))
+        add("gauge", "league_round", "The round announced last", league.current_round)
+        add("gauge", "league_paused", "Whether the operator has paused the league", int(league.paused))
+        agents = [("player", player.state) for player in league.players.values()]
+        agents += [("referee", referee.state) for referee in league.referees.values()]
+        add(
+            "gauge",
+            "league_agents",
+            "Agents by role and state; the breaker of a SUSPENDED one is open",
+            [({"role": role, "state": state}, count) for (role, state), count in sorted(Counter(agents).items())],
+        )
+        add(
+            "counter",
+            "league_match_failures_total",
+            "Requests to players that had no answer, by code",
+            [({"code": code}, sum(one.error_count(code) for one in evidence)) for code in (TIMEOUT, UNREACHABLE)],
+        )
+        add("counter", "league_match_wrong_answers_total", "Answers that did not count", requests.wrong)
+        add("counter", "league_match_retries_total", "Errors after which a player was asked again", requests.retried)
+        add("counter", "league_match_recoveries_total", "Of those, overcome by a retry", requests.recovered)
+        times, ledger = merge_histograms([one.times for one in evidence]), self._manager.ledger
+        delays = self._manager.runner.standings_delays
+        add("histogram", "league_answer_seconds", "How long players took to answer", times)
+        add("histogram", "league_log_commit_seconds", "From recording events until they were durable", ledger.writes)
+        add("counter", "league_log_events_total", "Events in the log", ledger.number)
+        add("histogram", "league_standings_seconds", "From a result until the standings went out", delays)
+        late = "How late timers are, since the first look here"
+        add("histogram", "league_loop_lag_seconds", late, self._lag.histogram)
+        add("gauge", "league_spectators", "Open event streams", len(self._broadcaster))
+        sent = self._broadcaster.sent_bytes
+        add("counter", "league_stream_bytes_total", "Bytes of changes sent to spectators", sent)
+        return text.text()

@@ -15,16 +15,22 @@ from leaguekit.web.api_types import (
     LeagueView,
     MatchRow,
     NewsItem,
-    Seq,
+    Page,
     StandingRow,
     described,
 )
 
 
-class LeaguePage(JsonObject):
+class ListPage(Page):
+    """Part of a list."""
+
+    total: int
+    offset: int
+
+
+class LeaguePage(Page):
     """The league, with its settings."""
 
-    seq: Seq
     league: LeagueView
     tie_breaks: list[str]
     schedule: Annotated[Literal["single", "double"], described("Whether everybody meets once or twice")]
@@ -33,12 +39,9 @@ class LeaguePage(JsonObject):
     announce_lead: float
 
 
-class StandingsPage(JsonObject):
+class StandingsPage(ListPage):
     """Part of the table."""
 
-    seq: Seq
-    total: int
-    offset: int
     rows: list[StandingRow]
 
 
@@ -55,19 +58,15 @@ class RoundRow(JsonObject):
     announced_at: str | None
 
 
-class RoundsPage(JsonObject):
+class RoundsPage(ListPage):
     """Part of the rounds."""
 
-    seq: Seq
-    total: int
-    offset: int
     rounds: list[RoundRow]
 
 
-class RoundPage(JsonObject):
+class RoundPage(Page):
     """One round and part of its matches."""
 
-    seq: Seq
     round: RoundRow
     rests: Annotated[list[AgentName], described("The players without a match in it")]
     total: int
@@ -92,32 +91,24 @@ class RankedAgent(AgentName):
     shown_rank: str = ""
 
 
-class CrossTable(JsonObject):
+class CrossTable(ListPage):
     """Everybody against everybody, in the order of ranks; beyond 100 players in windows of rows and columns."""
 
-    seq: Seq
-    total: int
-    offset: int
     columns_offset: int
     rows: list[RankedAgent]
     columns: list[AgentName]
     cells: Annotated[list[list[Cell]], described("For each row its matches against players in the columns")]
 
 
-class PointsRow(JsonObject):
+class PointsRow(AgentName):
     """A player's points after each round."""
 
-    id: str
-    name: str
     points: list[int]
 
 
-class PointsPage(JsonObject):
+class PointsPage(ListPage):
     """Points over the rounds that have begun, of players in the order of ranks."""
 
-    seq: Seq
-    total: int
-    offset: int
     rounds: int
     players: list[PointsRow]
 
@@ -132,18 +123,15 @@ class Times(JsonObject):
     counts: list[int]
 
 
-class AnswerTimesRow(JsonObject):
+class AnswerTimesRow(AgentName):
     """A player's answer times."""
 
-    id: str
-    name: str
     times: Times
 
 
-class TimesPage(JsonObject):
+class TimesPage(Page):
     """The distribution of answer times to invitations and calls, of all and of players in the order of ranks."""
 
-    seq: Seq
     bounds: Annotated[list[float], described("Seconds: each count is of answers that took at most that long")]
     limit: Annotated[float, described("The time limit for a choice")]
     all: Times
@@ -202,10 +190,9 @@ class Moves(JsonObject):
     reason: Annotated[str | None, described("Why the first was replaced")]
 
 
-class MatchPage(JsonObject):
+class MatchPage(Page):
     """Everything public about one match. Its messages are shown once it has ended."""
 
-    seq: Seq
     match: MatchRow
     game_type: str
     in_play: InPlay | None
@@ -258,10 +245,9 @@ class ViolationRow(JsonObject):
     first_at: str
 
 
-class AgentPage(JsonObject):
+class AgentPage(Page):
     """Everything public about one agent."""
 
-    seq: Seq
     agent: AgentListRow
     version: str | None
     registered_at: str
@@ -281,22 +267,18 @@ class AgentPage(JsonObject):
     moves: Annotated[Moves | None, described("Of all its matches that were reported; null if it states nothing")] = None
 
 
-class AgentsPage(JsonObject):
+class AgentsPage(ListPage):
     """Part of the agents: referees first, then players in the order of their ids."""
 
-    seq: Seq
-    total: int
-    offset: int
     agents: list[AgentListRow]
     moves: Annotated[dict[str, Moves], described("By player; one that states nothing is not in it")] = field(
         default_factory=dict
     )
 
 
-class NewsPage(JsonObject):
+class NewsPage(Page):
     """Part of the events in words, the latest last."""
 
-    seq: Seq
     after: int
     news: list[NewsItem]
 
@@ -319,10 +301,9 @@ class RatingRow(JsonObject):
     matches: Annotated[int, described("Played to their end")]
 
 
-class FiguresPage(JsonObject):
+class FiguresPage(Page):
     """What the table means: ratings fitted over all matches, and in plain sentences what of it is more than chance."""
 
-    seq: Seq
     sentences: list[str]
     champions_chance: Annotated[
         float | None, described("How likely one of equally strong players would get as many points as the first")
@@ -346,8 +327,7 @@ class Metric(JsonObject):
     counted: Annotated[str, described("What was counted, and since when")]
 
 
-class MetricsPage(JsonObject):
+class MetricsPage(Page):
     """The success metrics."""
 
-    seq: Seq
     metrics: list[Metric]

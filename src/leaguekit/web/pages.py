@@ -16,29 +16,9 @@ from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import MoveOrigins, RequestCounts
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
+from leaguekit.web import page_types as t
 from leaguekit.web.api_types import AgentName, StandingRow
 from leaguekit.web.evidence_counts import BOUNDS, EvidenceCounts, answer_times, merge_histograms
-from leaguekit.web.page_types import (
-    AgentPage,
-    AgentsPage,
-    AnswerTimesRow,
-    Cell,
-    Counts,
-    CrossTable,
-    FiguresPage,
-    LeaguePage,
-    NewsPage,
-    PointsPage,
-    PointsRow,
-    RankedAgent,
-    RatingRow,
-    RoundPage,
-    RoundRow,
-    RoundsPage,
-    StandingsPage,
-    TimesPage,
-    ViolationRow,
-)
 from leaguekit.web.projection import Projection
 from leaguekit.web.rows import agent_name, agent_row, match_row, move_counts
 
@@ -53,9 +33,9 @@ class NotFound(Exception):
     """The requested page does not exist; the text says which ones do."""
 
 
-def league_page(projection: Projection) -> LeaguePage:
+def league_page(projection: Projection) -> t.LeaguePage:
     settings = projection.league.settings
-    return LeaguePage(
+    return t.LeaguePage(
         seq=projection.number,
         league=projection.league_view(),
         tie_breaks=["points", *settings.tie_breaks, *([] if "lot" in settings.tie_breaks else ["id"])],
@@ -72,18 +52,18 @@ def league_page(projection: Projection) -> LeaguePage:
     )
 
 
-def standings_page(projection: Projection, offset: int, limit: int) -> StandingsPage:
+def standings_page(projection: Projection, offset: int, limit: int) -> t.StandingsPage:
     rows = projection.standings(offset, limit)
-    return StandingsPage(seq=projection.number, total=len(projection.league.table.rows), offset=offset, rows=rows)
+    return t.StandingsPage(seq=projection.number, total=len(projection.league.table.rows), offset=offset, rows=rows)
 
 
-def rounds_page(projection: Projection, offset: int, limit: int) -> RoundsPage:
+def rounds_page(projection: Projection, offset: int, limit: int) -> t.RoundsPage:
     rounds = projection.league.rounds
     rows = [_round_row(projection, round_.id) for round_ in rounds[offset : offset + limit]]
-    return RoundsPage(seq=projection.number, total=len(rounds), offset=offset, rounds=rows)
+    return t.RoundsPage(seq=projection.number, total=len(rounds), offset=offset, rounds=rows)
 
 
-def round_page(projection: Projection, round_id: int, offset: int, limit: int) -> RoundPage:
+def round_page(projection: Projection, round_id: int, offset: int, limit: int) -> t.RoundPage:
     state = projection.league
     if not 1 <= round_id <= len(state.rounds):
         there_are = f"there are 1 to {len(state.rounds)}" if state.rounds else "there is no schedule yet"
@@ -91,7 +71,7 @@ def round_page(projection: Projection, round_id: int, offset: int, limit: int) -
     names = state.rounds[round_id - 1].matches
     plays = {player for name in names for player in state.matches[name].players}
     rests = [name for name in state.table.rows if name not in plays]
-    return RoundPage(
+    return t.RoundPage(
         seq=projection.number,
         round=_round_row(projection, round_id),
         rests=[agent_name(state, name) for name in rests[:MAX_ROWS]],
@@ -101,9 +81,9 @@ def round_page(projection: Projection, round_id: int, offset: int, limit: int) -
     )
 
 
-def _round_row(projection: Projection, round_id: int) -> RoundRow:
+def _round_row(projection: Projection, round_id: int) -> t.RoundRow:
     round_ = projection.league.rounds[round_id - 1]
-    return RoundRow(
+    return t.RoundRow(
         round_id=round_.id,
         matches=len(round_.matches),
         played=len(round_.matches) - round_.remaining,
@@ -115,25 +95,25 @@ def _round_row(projection: Projection, round_id: int) -> RoundRow:
     )
 
 
-def crosstable_page(projection: Projection, offset: int, limit: int, columns_offset: int) -> CrossTable:
+def crosstable_page(projection: Projection, offset: int, limit: int, columns_offset: int) -> t.CrossTable:
     state = projection.league
     rows = [
-        RankedAgent(id=row.player_id, name=row.display_name, shown_rank=row.shown_rank)
+        t.RankedAgent(id=row.player_id, name=row.display_name, shown_rank=row.shown_rank)
         for row in projection.placed_rows()[offset : offset + limit]
     ]
     columns = _ranked(state, columns_offset, limit)
     column_of = {one.id: place for place, one in enumerate(columns)}
-    cells: list[list[Cell]] = []
+    cells: list[list[t.Cell]] = []
     for row in rows:
         met = ((match, column_of.get(match.opponent_of(row.id))) for match in matches_of(state, row.id))
         cells.append(
             [
-                Cell(column=column, match_id=match.id, mark=mark(match, row.id) if match.has_ended else None)
+                t.Cell(column=column, match_id=match.id, mark=mark(match, row.id) if match.has_ended else None)
                 for match, column in met
                 if column is not None
             ]
         )
-    return CrossTable(
+    return t.CrossTable(
         seq=projection.number,
         total=len(state.table.rows),
         offset=offset,
@@ -144,23 +124,23 @@ def crosstable_page(projection: Projection, offset: int, limit: int, columns_off
     )
 
 
-def points_page(projection: Projection, offset: int, limit: int) -> PointsPage:
+def points_page(projection: Projection, offset: int, limit: int) -> t.PointsPage:
     state = projection.league
-    return PointsPage(
+    return t.PointsPage(
         seq=projection.number,
         total=len(state.table.rows),
         offset=offset,
         rounds=state.current_round,
         players=[
-            PointsRow(id=one.id, name=one.name, points=points_after_rounds(state, one.id))
+            t.PointsRow(id=one.id, name=one.name, points=points_after_rounds(state, one.id))
             for one in _ranked(state, offset, limit)
         ],
     )
 
 
-def figures_page(number: int, figures: Figures) -> FiguresPage:
+def figures_page(number: int, figures: Figures) -> t.FiguresPage:
     """The figures of all players."""
-    return FiguresPage(
+    return t.FiguresPage(
         seq=number,
         sentences=figures.sentences,
         champions_chance=figures.champions_chance,
@@ -168,7 +148,7 @@ def figures_page(number: int, figures: Figures) -> FiguresPage:
         total=len(figures.lines),
         offset=0,
         players=[
-            RatingRow(
+            t.RatingRow(
                 rank=line.rank,
                 id=line.player_id,
                 name=line.display_name,
@@ -183,13 +163,13 @@ def figures_page(number: int, figures: Figures) -> FiguresPage:
     )
 
 
-def operations_page(projection: Projection) -> NewsPage:
-    return NewsPage(seq=projection.number, after=0, news=list(projection.operations))
+def operations_page(projection: Projection) -> t.NewsPage:
+    return t.NewsPage(seq=projection.number, after=0, news=list(projection.operations))
 
 
-def times_page(projection: Projection, offset: int, limit: int) -> TimesPage:
+def times_page(projection: Projection, offset: int, limit: int) -> t.TimesPage:
     evidence = projection.evidence_counts
-    return TimesPage(
+    return t.TimesPage(
         seq=projection.number,
         bounds=list(BOUNDS),
         limit=projection.league.settings.choice_seconds,
@@ -197,16 +177,16 @@ def times_page(projection: Projection, offset: int, limit: int) -> TimesPage:
         total=len(projection.league.table.rows),
         offset=offset,
         players=[
-            AnswerTimesRow(id=one.id, name=one.name, times=answer_times(evidence[one.id].times))
+            t.AnswerTimesRow(id=one.id, name=one.name, times=answer_times(evidence[one.id].times))
             for one in _ranked(projection.league, offset, limit)
         ],
     )
 
 
-def agents_page(projection: Projection, offset: int, limit: int) -> AgentsPage:
+def agents_page(projection: Projection, offset: int, limit: int) -> t.AgentsPage:
     state = projection.league
     everybody: list[Player | Referee] = [*state.referees.values(), *state.players.values()]
-    return AgentsPage(
+    return t.AgentsPage(
         seq=projection.number,
         total=len(everybody),
         offset=offset,
@@ -219,23 +199,26 @@ def agents_page(projection: Projection, offset: int, limit: int) -> AgentsPage:
     )
 
 
-def agent_page(projection: Projection, agent_id: str, offset: int, limit: int) -> AgentPage:
+def agent_page(projection: Projection, agent_id: str, offset: int, limit: int) -> t.AgentPage:
     state = projection.league
     agent = state.agent(agent_id)
     if agent is None:
         raise NotFound(f"There is no agent {agent_id[:50]} in this league; /api/agents lists them.")
     is_player = isinstance(agent, Player)
     evidence = projection.evidence_counts[agent_id] if is_player else EvidenceCounts()
+    requests = state.requests.get(agent_id, RequestCounts())
     played, to_come = _ended_and_to_come(state, agent)
     violations = _violations(state, agent_id)
-    return AgentPage(
+    return t.AgentPage(
         seq=projection.number,
         agent=agent_row(agent),
         version=agent.meta.version or None,
         registered_at=agent.registered.at,
         out_reason=agent.out_reason or None if isinstance(agent, Player) else None,
         record=_record(projection, agent_id),
-        counts=_counts(state.requests.get(agent_id, RequestCounts()), evidence.missed) if is_player else None,
+        counts=t.Counts(asked=requests.asked, **structs.asdict(requests), missed=evidence.missed)
+        if is_player
+        else None,
         moves=None if (origins := state.move_origins.get(agent_id)) is None else move_counts(origins),
         times=answer_times(evidence.times) if is_player else None,
         times_bounds=list(BOUNDS),
@@ -267,9 +250,9 @@ def _ended_and_to_come(state: League, agent: Player | Referee) -> tuple[list[Mat
     return sorted(ended, key=lambda match: match_numbers(match.id), reverse=True), to_come
 
 
-def _violations(state: League, agent_id: str) -> list[ViolationRow]:
+def _violations(state: League, agent_id: str) -> list[t.ViolationRow]:
     return [
-        ViolationRow(
+        t.ViolationRow(
             rule=rule,
             count=breach.count,
             came=remove_addresses(redact(breach.came)),
@@ -278,10 +261,6 @@ def _violations(state: League, agent_id: str) -> list[ViolationRow]:
         )
         for rule, breach in state.broken_rules.get(agent_id, {}).items()
     ]
-
-
-def _counts(requests: RequestCounts, missed: int) -> Counts:
-    return Counts(asked=requests.asked, **structs.asdict(requests), missed=missed)
 
 
 def _moves_to_fix(origins: MoveOrigins | None) -> list[str]:
@@ -294,7 +273,7 @@ def _moves_to_fix(origins: MoveOrigins | None) -> list[str]:
     ]
 
 
-def _to_fix(agent: Player | Referee, evidence: EvidenceCounts, violations: list[ViolationRow]) -> list[str]:
+def _to_fix(agent: Player | Referee, evidence: EvidenceCounts, violations: list[t.ViolationRow]) -> list[str]:
     """Advice for the author of an agent, the most urgent first."""
     advice = []
     if isinstance(agent, Referee) and agent.lost:

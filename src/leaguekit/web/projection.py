@@ -6,27 +6,27 @@ state does not: news, the latest results, the numbers of the events about each m
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from datetime import datetime
 from itertools import islice
-from typing import Protocol
 
 from msgspec import UNSET
 
 from leaguekit.games import GAMES
 from leaguekit.league import events as e
 from leaguekit.league import queries
+from leaguekit.league.evidence import read_evidence
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.rounds import available_referees
 from leaguekit.league.sentences import sentence
-from leaguekit.league.standings import Table
+from leaguekit.league.standings import PlacedRow, Table
 from leaguekit.league.state import League
-from leaguekit.league.ties import PlacedRow, describe_order, first_place, placed_rows, tie_sentences
+from leaguekit.league.ties import describe_order, first_place, tie_sentences
+from leaguekit.manager.league_runner import LeagueRunner
 from leaguekit.protocol import times
-from leaguekit.protocol.messages import MatchProgress
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.web.api_types import Champion, Change, ChangedItems, LeagueView, Live, NewsItem, RemovedKeys, StandingRow
-from leaguekit.web.evidence_counts import EvidenceCountsByPlayer
+from leaguekit.web.evidence_counts import EvidenceCounts
 from leaguekit.web.rows import agent_row, in_play_row, match_row, standing_row
 
 # The stream is bounded, whatever the size of the league. Pages have the rest.
@@ -68,26 +68,16 @@ def news_item(number: int, event: e.Event) -> NewsItem:
     )
 
 
-class RunnerStatus(Protocol):
-    """What the conductor of a league in play knows that is not in its events."""
-
-    progress: dict[str, MatchProgress]
-    start_when: tuple[int, int] | None
-    start_at: str | None
-
-    @property
-    def waits_for(self) -> list[str]: ...
-
-
 class Projection:
     """The public part of a league. ``apply`` every event, from the first on, after the league has applied it."""
 
-    def __init__(self, league: League, runner: RunnerStatus | None = None) -> None:
+    def __init__(self, league: League, runner: LeagueRunner) -> None:
         self.league = league
         self.number = 0
-        self.evidence_counts = EvidenceCountsByPlayer()
+        # By player. A player that has none yet gets counts of zero.
+        self.evidence_counts: defaultdict[str, EvidenceCounts] = defaultdict(EvidenceCounts)
         self.announced_at: dict[int, str] = {}
-        self._runner = runner
+        self.runner = runner
         self._times: dict[type[e.Event], str] = {}
         self._latest_results: deque[str] = deque(maxlen=MAX_LATEST)
         self._news: deque[NewsItem] = deque(maxlen=MAX_LATEST)
@@ -120,7 +110,8 @@ class Projection:
 
     def _apply_result(self, event: e.ResultRecorded | e.MatchForfeited | e.ResultCorrected | e.MatchReplayed) -> None:
         if isinstance(event, e.ResultRecorded):
-            self.evidence_counts.add(event)
+            for player, evidence in read_evidence(event.result.details).items():
+                self.evidence_counts[player].add(evidence, event.at, event.match_id)
         if self.league.matches[event.match_id].round_id <= self._counted_rounds:
             # A round that was over has changed.
             self._table_before = None
@@ -164,7 +155,7 @@ class Projection:
         """The whole table. It is made once after each change."""
         standings = self.league.table.standings()
         if standings is not self._placed_standings:
-            self._placed_standings, self._placed = standings, placed_rows(self.league.table)
+            self._placed_standings, self._placed = standings, self.league.table.placed_rows()
         return self._placed
 
     # The whole
@@ -189,7 +180,7 @@ class Projection:
             players=status.players,
             referees=status.referees,
             starts_at=self._starts_at(),
-            waits_for=self._waits_for(),
+            waits_for=[*self._waits_to_start(), *queries.waits_for(league), *self.runner.waits_for],
             created_at=self._times.get(e.LeagueCreated),
             started_at=self._times.get(e.LeagueStarted),
             ended_at=self._times.get(e.LeagueCompleted),
@@ -207,7 +198,7 @@ class Projection:
         """When the league begins, or the round that was announced last if none of its matches has begun."""
         league = self.league
         if league.is_open:
-            return None if self._runner is None else self._runner.start_at
+            return self.runner.start_at
         announced = self.announced_at.get(league.current_round)
         if announced is None or not league.round_in_play or not league.settings.announce_lead:
             return None
@@ -216,20 +207,12 @@ class Projection:
         begins = times.parse_timestamp(announced).timestamp() + league.settings.announce_lead
         return times.format_timestamp(datetime.fromtimestamp(begins, tz=times.parse_timestamp(announced).tzinfo))
 
-    @property
-    def halted_by(self) -> list[str]:
-        """What the league waits for that is not in its events."""
-        return [] if self._runner is None else self._runner.waits_for
-
-    def _waits_for(self) -> list[str]:
-        starting = self._waits_to_start() if self.league.is_open else []
-        return [*starting, *queries.waits_for(self.league), *self.halted_by]
-
     def _waits_to_start(self) -> list[str]:
-        league = self.league
-        when, at = (None, None) if self._runner is None else (self._runner.start_when, self._runner.start_at)
+        league, when = self.league, self.runner.start_when
+        if not league.is_open:
+            return []
         if when is None:
-            return [] if at is not None else ["the operator: `league start`"]
+            return [] if self.runner.start_at is not None else ["the operator: `league start`"]
         here = (len(league.table.rows), len(available_referees(league)))
         missing = [
             (kind, wanted - known) for kind, known, wanted in zip(("player", "referee"), here, when, strict=True)
@@ -240,7 +223,6 @@ class Projection:
         """The current content of the stream."""
         league = self.league
         standings = {row.id: row for row in self.standings()}
-        progress = {} if self._runner is None else self._runner.progress
         playing = (name for referee in league.referees.values() for name in referee.assigned_matches)
         agents: list[Player | Referee] = [*league.referees.values(), *(league.players[name] for name in standings)]
         return Live(
@@ -249,7 +231,7 @@ class Projection:
             league=self.league_view(),
             standings=standings,
             playing={
-                name: in_play_row(league, league.matches[name], progress.get(name))
+                name: in_play_row(league, league.matches[name], self.runner.progress.get(name))
                 for name in islice(playing, MAX_PLAYING)
             },
             results={name: match_row(league, league.matches[name]) for name in self._latest_results},

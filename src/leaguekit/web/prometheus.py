@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from typing import Literal
 
 from leaguekit.manager.metrics import Histogram
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Labels = Mapping[str, str]
+Value = int | float | Histogram
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
@@ -17,32 +20,27 @@ class Exposition:
     def __init__(self) -> None:
         self._lines: list[str] = []
 
-    def counter(self, name: str, about: str, values: Iterable[tuple[Labels, float]]) -> None:
-        self._family(name, "counter", about, values)
-
-    def gauge(self, name: str, about: str, values: Iterable[tuple[Labels, float]]) -> None:
-        self._family(name, "gauge", about, values)
-
-    def histogram(self, name: str, about: str, found: Iterable[tuple[Labels, Histogram]]) -> None:
-        self._head(name, "histogram", about)
-        for labels, histogram in found:
-            cumulative = 0
-            for bound, count in zip((*map(_number, histogram.bounds), "+Inf"), histogram.counts, strict=True):
-                cumulative += count
-                self._value(f"{name}_bucket", {**labels, "le": bound}, cumulative)
-            self._value(f"{name}_sum", labels, histogram.sum)
-            self._value(f"{name}_count", labels, histogram.count)
+    def add(
+        self,
+        kind: Literal["counter", "gauge", "histogram"],
+        name: str,
+        about: str,
+        values: Value | Iterable[tuple[Labels, Value]],
+    ) -> None:
+        """Add a family: one value without labels, or a value for each set of labels."""
+        self._lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+        for labels, value in [({}, values)] if isinstance(values, Value) else values:
+            if not isinstance(value, Histogram):
+                self._value(name, labels, value)
+                continue
+            bounds = (*map(_number, value.bounds), "+Inf")
+            for bound, count in zip(bounds, accumulate(value.counts), strict=True):
+                self._value(f"{name}_bucket", {**labels, "le": bound}, count)
+            self._value(f"{name}_sum", labels, value.sum)
+            self._value(f"{name}_count", labels, value.count)
 
     def text(self) -> bytes:
         return ("\n".join(self._lines) + "\n").encode()
-
-    def _family(self, name: str, kind: str, about: str, values: Iterable[tuple[Labels, float]]) -> None:
-        self._head(name, kind, about)
-        for labels, value in values:
-            self._value(name, labels, value)
-
-    def _head(self, name: str, kind: str, about: str) -> None:
-        self._lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
 
     def _value(self, name: str, labels: Labels, value: float) -> None:
         inner = ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items())

@@ -14,12 +14,12 @@ from starlette.responses import Response
 from leaguekit.league import events as e
 from leaguekit.league.state import League
 from leaguekit.manager.manager import Manager
-from leaguekit.transport.server.connection import connection_of
+from leaguekit.transport.server.connection_control import connection_of
 from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.web import api_types, figures_cache, page_types, pages
 from leaguekit.web.api_types import JsonObject
 from leaguekit.web.figures_cache import FiguresCache
-from leaguekit.web.files import PageFile, page_files
+from leaguekit.web.files import page_files
 from leaguekit.web.matches import match_page
 from leaguekit.web.metrics_exporter import MetricsExporter
 from leaguekit.web.openapi import Description, PageDescription, StreamDescription, openapi_document
@@ -173,10 +173,6 @@ async def _metrics(context: DashboardContext) -> page_types.MetricsPage:
     return metrics(context.projection, manager.metrics, manager.runner.standings_delays)
 
 
-async def _refresh_figures(context: DashboardContext) -> None:
-    await context.figures.refresh()
-
-
 def _limit(maximum: int) -> Parameter:
     return Parameter("limit", "How many to show at most", default=maximum, maximum=maximum)
 
@@ -239,7 +235,7 @@ _API_ROUTES = (
         "Ratings, and what of the table is more than chance",
         _figures,
         _ROWS,
-        prepare=_refresh_figures,
+        prepare=lambda context: context.figures.refresh(),
     ),
     _page_route("/api/times", "The distribution of answer times", _of_projection(pages.times_page), _ROWS),
     _page_route(
@@ -264,16 +260,10 @@ _API_ROUTES = (
 # Other routes
 
 
-async def _index(_context: DashboardContext, request: Request) -> Response:
-    return _file_response(page_files()["index.html"], request)
-
-
 async def _static_file(_context: DashboardContext, request: Request) -> Response:
-    file = page_files().get(request.path_params["name"])
-    return error_response("There is no such file.", 404) if file is None else _file_response(file, request)
-
-
-def _file_response(file: PageFile, request: Request) -> Response:
+    file = page_files().get(request.path_params.get("name", "index.html"))
+    if file is None:
+        return error_response("There is no such file.", 404)
     return content_response(file.content, file.content_type, request)
 
 
@@ -288,7 +278,7 @@ def _encoded_document() -> bytes:
 
 async def _events(context: DashboardContext, request: Request) -> Response:
     connection, address = connection_of(request.scope), _address_block(request)
-    if connection is None or not context.broadcaster.raise_file_limit(address):
+    if connection is None or not context.broadcaster.has_room_for(address):
         return error_response("Too many are watching. Try again later, or ask /api/live now and then.", 503)
     return EventStreamResponse(context.broadcaster, connection, address, compressed=accepts_gzip(request))
 
@@ -310,7 +300,7 @@ _EVENTS_DESCRIPTION = StreamDescription(
 )
 
 ROUTES = (
-    DashboardRoute("/", _index, label="/", allows_other_sites=True, reads_league=False),
+    DashboardRoute("/", _static_file, label="/", allows_other_sites=True, reads_league=False),
     DashboardRoute("/static/{name:path}", _static_file, label="/static", allows_other_sites=True, reads_league=False),
     DashboardRoute("/openapi.json", _openapi, label="/openapi.json", reads_league=False),
     *_API_ROUTES,

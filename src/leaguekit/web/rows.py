@@ -9,9 +9,8 @@ from msgspec import UNSET, json
 from leaguekit.games import GAMES
 from leaguekit.games.base import Side, settled
 from leaguekit.league.records import Match, Outcome, Player, Referee
-from leaguekit.league.standings import WIN_POINTS
+from leaguekit.league.standings import WIN_POINTS, PlacedRow
 from leaguekit.league.state import League
-from leaguekit.league.ties import PlacedRow
 from leaguekit.match.rulings import RULINGS, Ruling
 from leaguekit.protocol.messages import MatchProgress, MoveOrigins
 from leaguekit.protocol.plain_text import remove_addresses
@@ -56,22 +55,13 @@ def standing_row(league: League, row: PlacedRow, rank_before: int | None) -> Sta
 
 
 def agent_row(agent: Player | Referee) -> AgentListRow:
+    row = AgentListRow(id=agent.id, role="referee", name=agent.meta.display_name, state=agent.state)
     if isinstance(agent, Referee):
-        return AgentListRow(
-            id=agent.id,
-            role="referee",
-            name=agent.meta.display_name,
-            state=agent.state,
-            playing=list(agent.assigned_matches),
-        )
-    return AgentListRow(
-        id=agent.id,
-        role="player",
-        name=agent.meta.display_name,
-        state=agent.state,
-        out=agent.out,
-        playing=[] if agent.playing is None else [agent.playing],
-    )
+        row.playing = list(agent.assigned_matches)
+    else:
+        row.role, row.out = "player", agent.out
+        row.playing = [] if agent.playing is None else [agent.playing]
+    return row
 
 
 def in_play_row(league: League, match: Match, progress: MatchProgress | None) -> InPlay:

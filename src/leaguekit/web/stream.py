@@ -11,9 +11,8 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections import Counter
-from collections.abc import Mapping
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 from starlette.responses import Response
@@ -24,6 +23,7 @@ from leaguekit.manager.ledger import Ledger
 from leaguekit.protocol.messages import MatchProgress
 from leaguekit.store.base import StoreError
 from leaguekit.transport.descriptors import max_descriptors
+from leaguekit.transport.server.connection_base import BaseConnection
 from leaguekit.web.api_types import Live
 from leaguekit.web.projection import Projection, change
 from leaguekit.web.shared_work import wait_for_disconnect
@@ -43,20 +43,6 @@ HEADERS = [
     # Without this, a proxy would hold back such short pieces.
     (b"x-accel-buffering", b"no"),
 ]
-
-
-class StreamConnection(Protocol):
-    """A connection that takes an event stream."""
-
-    def become_stream(self) -> None:
-        """Stop counting as a connection with a request in progress."""
-
-    def write(self, data: bytes) -> None: ...
-
-    def unsent(self) -> int:
-        """The number of bytes that wait to be sent."""
-
-    def end(self) -> None: ...
 
 
 class _Subscriber(NamedTuple):
@@ -95,21 +81,18 @@ _RETRY = frame(b"retry: %d\n\n" % RETRY_MILLISECONDS)
 class Broadcaster:
     """Sends a league's changes to all subscribers."""
 
-    def __init__(
-        self, world: World, ledger: Ledger, projection: Projection, progress: Mapping[str, MatchProgress]
-    ) -> None:
+    def __init__(self, world: World, ledger: Ledger, projection: Projection) -> None:
         self._world = world
         self._ledger = ledger
         self._projection = projection
-        self._progress = progress
         # What was published last, and from which version of its sources.
         self._live: Live | None = None
         self._version: tuple[int, dict[str, MatchProgress], list[str]] | None = None
         # The same as a snapshot, once a subscriber needs one.
         self._snapshot: Frame | None = None
-        self._subscribers: dict[StreamConnection, _Subscriber] = {}
+        self._subscribers: dict[BaseConnection, _Subscriber] = {}
         # Connections that have bytes to send and so miss changes.
-        self._behind: set[StreamConnection] = set()
+        self._behind: set[BaseConnection] = set()
         self._count_by_address: Counter[str] = Counter()
         self._publishing: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
@@ -119,7 +102,7 @@ class Broadcaster:
     def __len__(self) -> int:
         return len(self._subscribers)
 
-    def raise_file_limit(self, address: str) -> bool:
+    def has_room_for(self, address: str) -> bool:
         """Whether one more client of an address may subscribe.
 
         If there are as many subscribers as may be, the address with the most of them loses its oldest one. If that
@@ -135,7 +118,7 @@ class Broadcaster:
         oldest.end()
         return True
 
-    async def subscribe(self, connection: StreamConnection, address: str, *, compressed: bool = False) -> None:
+    async def subscribe(self, connection: BaseConnection, address: str, *, compressed: bool = False) -> None:
         """Send the current state, and from now on the changes. Raises StoreError if nothing can be sent."""
         if self._publishing is None:
             await self._publish()
@@ -150,7 +133,7 @@ class Broadcaster:
             self._sent_at = asyncio.get_running_loop().time()
             self._publishing = asyncio.create_task(self._publish_until_nobody_subscribes())
 
-    def unsubscribe(self, connection: StreamConnection) -> None:
+    def unsubscribe(self, connection: BaseConnection) -> None:
         if (subscriber := self._subscribers.pop(connection, None)) is not None:
             address = subscriber.address
             self._behind.discard(connection)
@@ -189,7 +172,8 @@ class Broadcaster:
     async def _publish_next(self) -> float:
         began = perf_counter()
         # Progress reports of matches, outages and pauses are not events.
-        version = (self._ledger.number, dict(self._progress), self._projection.halted_by)
+        runner = self._projection.runner
+        version = (self._ledger.number, dict(runner.progress), runner.waits_for)
         if version == self._version:
             self._catch_up()
             return perf_counter() - began
@@ -216,7 +200,7 @@ class Broadcaster:
             else:
                 self._write(connection, subscriber, data)
 
-    def _write(self, connection: StreamConnection, subscriber: _Subscriber, data: Frame) -> None:
+    def _write(self, connection: BaseConnection, subscriber: _Subscriber, data: Frame) -> None:
         encoded = data.compressed if subscriber.compressed else data.plain
         connection.write(encoded)
         self.sent_bytes += len(encoded)
@@ -231,9 +215,7 @@ class Broadcaster:
 class EventStreamResponse(Response):
     """Subscribes one client for as long as it is connected. The broadcaster writes to its connection."""
 
-    def __init__(
-        self, broadcaster: Broadcaster, connection: StreamConnection, address: str, *, compressed: bool
-    ) -> None:
+    def __init__(self, broadcaster: Broadcaster, connection: BaseConnection, address: str, *, compressed: bool) -> None:
         self.status_code = 200
         self.raw_headers = [*HEADERS, (b"content-encoding", b"gzip")] if compressed else [*HEADERS]
         self._broadcaster = broadcaster

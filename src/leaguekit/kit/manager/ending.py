@@ -6,15 +6,19 @@ import asyncio
 from collections import Counter
 
 from leaguekit.kit.answer_checks import is_refusal, is_result
-from leaguekit.kit.checks import Area, Evidence, Failed, fail_if
-from leaguekit.kit.exchanges import IncomingRequest
-from leaguekit.kit.field_checks import Field, envelope, named
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, is_a, value
-from leaguekit.kit.manager.harness import ROUND_SECONDS, ManagerHarness
-from leaguekit.kit.manager.kit_agents import MANAGER_SENDER
+from leaguekit.kit.checks import Area, Evidence, Failed
+from leaguekit.kit.exchanges import is_a
+from leaguekit.kit.field_checks import Field, add_request_checks, envelope, named, value
+from leaguekit.kit.manager.harness import (
+    ROUND_SECONDS,
+    ManagerHarness,
+    check_counts,
+    check_order,
+    check_rows,
+    check_ties,
+)
 from leaguekit.kit.manager.reports import completed, first_fixture, others_accepted, report_accepted
 from leaguekit.kit.manager.rounds import check_sent_to_all, round_number
-from leaguekit.kit.manager.standings import check_counts, check_order, check_rows, check_ties
 from leaguekit.protocol import messages as m
 
 LEAGUE: Area[ManagerHarness] = Area("league", "The whole league")
@@ -24,14 +28,9 @@ END: Area[ManagerHarness] = Area("end", "End of the league")
 QUIET_SECONDS = 2.0
 
 
-@LEAGUE.required(
-    "rounds",
-    "Round follows round, each announced under the next number.",
-    "000-L0360",
-    "003-L0158a",
-    needs=[report_accepted, others_accepted, completed, round_number],
-)
+@LEAGUE.required("000-L0360", "003-L0158a", needs=[report_accepted, others_accepted, completed, round_number])
 async def rounds(harness: ManagerHarness) -> Evidence:
+    """Round follows round, each announced under the next number."""
     total = len(harness.players) - 1 + len(harness.players) % 2
     expected = f"the rounds 1 to {total}"
     for number in range(2, total + 1):
@@ -47,8 +46,9 @@ async def rounds(harness: ManagerHarness) -> Evidence:
     return Evidence(came=expected, expected=expected)
 
 
-@LEAGUE.required("pairs", "Everybody meets everybody, once.", "003-L0155b", needs=[rounds])
+@LEAGUE.required("003-L0155b", needs=[rounds])
 async def pairs(harness: ManagerHarness) -> Evidence:
+    """Everybody meets everybody, once."""
     met = Counter(frozenset((one.a, one.b)) for many in harness.rounds.values() for one in many)
     players = [*harness.table.rows]
     wanted = {frozenset((one, other)) for one in players for other in players if one < other}
@@ -58,38 +58,26 @@ async def pairs(harness: ManagerHarness) -> Evidence:
     return Evidence(came=expected, expected=expected)
 
 
-@LEAGUE.required(
-    "last_round",
-    "After the last round there is no next one: next_round_id is null.",
-    "000-L0433",
-    "000-L0446",
-    needs=[rounds],
-)
+@LEAGUE.required("000-L0433", "000-L0446", needs=[rounds])
 async def last_round(harness: ManagerHarness) -> Evidence:
+    """After the last round there is no next one: next_round_id is null."""
     await check_sent_to_all(harness, m.RoundCompleted, harness.players, len(harness.rounds))
     last = harness.players[0].received(m.RoundCompleted)[-1]
-    return fail_if(last.message.get("next_round_id", ...) is not None, evidence(last, "next_round_id: null"))
+    return last.fail_if(last.message.get("next_round_id", ...) is not None, "next_round_id: null")
 
 
-@END.required(
-    "players", "When all rounds are over, every player is told of the end.", "000-L0453", "001-L0748", needs=[rounds]
-)
+@END.required("000-L0453", "001-L0748", name="players", needs=[rounds])
 async def to_players(harness: ManagerHarness) -> Evidence:
+    """When all rounds are over, every player gets LEAGUE_COMPLETED."""
     found = await check_sent_to_all(harness, m.LeagueCompleted, harness.players)
-    wanted = {
-        "sender": MANAGER_SENDER,
-        "league_id": harness.league_id,
-        "total_rounds": len(harness.rounds),
-        "total_matches": len(harness.results),
-    }
-    harness.messages["end"] = [
-        ReceivedMessage(player.received(m.LeagueCompleted)[0], wanted) for player in harness.players
-    ]
+    wanted = {"total_rounds": len(harness.rounds), "total_matches": len(harness.results)}
+    harness.keep("end", [player.received(m.LeagueCompleted)[0] for player in harness.players], wanted)
     return found
 
 
-@END.recommended("referees", "So is every referee.", "000-L0453", "000-L0513", needs=[to_players])
+@END.recommended("000-L0453", "000-L0513", name="referees", needs=[to_players])
 async def to_referees(harness: ManagerHarness) -> Evidence:
+    """So is every referee."""
     return await check_sent_to_all(harness, m.LeagueCompleted, harness.referees)
 
 
@@ -116,81 +104,62 @@ _row_fields = [one for one in _fields if "[]" in one.id]
 _champion = [one for one in _fields if ".champion." in one.id]
 
 
-def _end(harness: ManagerHarness) -> IncomingRequest:
-    return harness.messages["end"][0].request
-
-
-@END.required("rows", "The final standings have a row for every player.", "000-L0493", needs=[to_players, *_row_fields])
+@END.required("000-L0493", needs=[to_players, *_row_fields])
 async def rows(harness: ManagerHarness) -> Evidence:
-    return check_rows(_end(harness), "final_standings", harness)
+    """The final standings have a row for every player."""
+    return check_rows(harness.first("end"), "final_standings", harness)
 
 
-@END.required(
-    "right",
-    "The final standings are right: three points a win, one a draw, also by technical losses.",
-    "000-L1524",
-    "001-L1465",
-    needs=[to_players, *_row_fields],
-)
+@END.required("000-L1524", "001-L1465", needs=[to_players, *_row_fields])
 async def right(harness: ManagerHarness) -> Evidence:
-    return check_counts(_end(harness), "final_standings", harness, ("points",))
+    """The final standings are right: three points a win, one a draw, also by technical losses."""
+    return check_counts(harness.first("end"), "final_standings", harness, ("points",))
 
 
-@END.required(
-    "order",
-    "The final standings are in the order of points, and of ranks from 1.",
-    "000-L0492",
-    "000-L0511",
-    needs=[to_players, *_row_fields, right],
-)
+@END.required("000-L0492", "000-L0511", needs=[to_players, *_row_fields, right])
 async def order(harness: ManagerHarness) -> Evidence:
-    return check_order(_end(harness), "final_standings")
+    """The final standings are in the order of points, and of ranks from 1."""
+    return check_order(harness.first("end"), "final_standings")
 
 
-@END.recommended(
-    "ties",
-    "Equal points: head-to-head, Sonneborn–Berger, wins, fewest technical losses; no two ranks are alike.",
-    "000-L1020",
-    "decision 27",
-    needs=[to_players, *_row_fields, rows, right, order],
-)
+@END.recommended("000-L1020", "decision 27", needs=[to_players, *_row_fields, rows, right, order])
 async def ties(harness: ManagerHarness) -> Evidence:
-    return check_ties(_end(harness), "final_standings", harness)
+    """Equal points: head-to-head, Sonneborn–Berger, wins, fewest technical losses; no two ranks are alike."""
+    return check_ties(harness.first("end"), "final_standings", harness)
 
 
-@END.required(
-    "champion", "The champion is who has the most points.", "000-L0510", needs=[to_players, *_champion, right]
-)
+@END.required("000-L0510", needs=[to_players, *_champion, right])
 async def champion(harness: ManagerHarness) -> Evidence:
+    """The champion is the player with the most points."""
     best = max(row.points for row in harness.table.rows.values())
-    winner = value(_end(harness).message, "champion.player_id")
+    winner = value(harness.first("end").message, "champion.player_id")
     row = harness.table.rows.get(str(winner))
-    return fail_if(
-        row is None or row.points != best or value(_end(harness).message, "champion.points") != best,
-        evidence(_end(harness), f"a champion with {best} points"),
+    return harness.first("end").fail_if(
+        row is None or row.points != best or value(harness.first("end").message, "champion.points") != best,
+        f"a champion with {best} points",
     )
 
 
-@END.recommended("last", "LEAGUE_COMPLETED is the last that a player hears.", "000-L0455", needs=[to_players])
+@END.recommended("000-L0455", needs=[to_players])
 async def last(harness: ManagerHarness) -> Evidence:
+    """LEAGUE_COMPLETED is the last that a player hears."""
     await asyncio.sleep(QUIET_SECONDS)
     broadcasts = (m.RoundAnnouncement, m.LeagueStandingsUpdate, m.RoundCompleted, m.LeagueCompleted)
     for player in harness.players:
         broadcasts_received = [one for one in player.inbox.requests if any(is_a(kind)(one) for kind in broadcasts)]
-        found = fail_if(
-            not is_a(m.LeagueCompleted)(broadcasts_received[-1]),
-            evidence(broadcasts_received[-1], "nothing after LEAGUE_COMPLETED"),
+        found = broadcasts_received[-1].fail_if(
+            not is_a(m.LeagueCompleted)(broadcasts_received[-1]), "nothing after LEAGUE_COMPLETED"
         )
     return found
 
 
-@END.recommended("report", "A report after the end is refused.", "001-L1549", "decision 9", needs=[to_players])
+@END.recommended("001-L1549", "decision 9", name="report", needs=[to_players])
 async def late_report(harness: ManagerHarness) -> Evidence:
+    """A report after the end is refused."""
     return is_refusal(await harness.send("report after the end", harness.report(first_fixture(harness))))
 
 
-@END.recommended(
-    "query", "The manager still answers queries after the end.", "000-L1032", "decision 9", needs=[to_players]
-)
+@END.recommended("000-L1032", "decision 9", name="query", needs=[to_players])
 async def late_query(harness: ManagerHarness) -> Evidence:
+    """The manager still answers queries after the end."""
     return is_result(await harness.send("query after the end", harness.query("GET_STANDINGS")))

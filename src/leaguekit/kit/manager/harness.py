@@ -7,35 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
 
 from leaguekit.agents.world import World
-from leaguekit.games import game
-from leaguekit.games.even_odd import PARITIES, number_parity
-from leaguekit.kit.checks import DEFAULTS, CheckSettings, NotRun
+from leaguekit.games.base import SIDES, Side
+from leaguekit.kit.checks import DEFAULTS, CheckSettings, Evidence, NotRun
+from leaguekit.kit.documented_game import GAME, choices_for
 from leaguekit.kit.exchanges import (
     Exchange,
-    ExchangesByName,
     IncomingRequest,
     Json,
     Network,
-    RecordingClient,
+    is_a,
     with_changes,
 )
-from leaguekit.kit.incoming import MessagesByName, is_a, value
-from leaguekit.kit.manager.kit_agents import GAME, KitAgent
+from leaguekit.kit.field_checks import ReceivedMessage, value
+from leaguekit.kit.harness import SECONDS, Harness
+from leaguekit.kit.manager.kit_agents import MANAGER_SENDER, LeagueAgent
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Table
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.ids import Role, match_conversation
-from leaguekit.protocol.messages import Message
-from leaguekit.protocol.methods import BY_REQUEST
 
-SECONDS = 10.0
 # How long the manager may take to assign the matches of a round, and to announce the next round. The documents ask for
 # a minute between the announcement of a round and its first match.
 ROUND_SECONDS = 90.0
@@ -61,7 +59,7 @@ class Fixture(NamedTuple):
 
 # Winner of each match of the league, and whether it is a technical loss. A longer league repeats them. At the end two
 # of four players have equal points, and sorting them by id would be wrong.
-OUTCOMES: tuple[tuple[str | None, bool], ...] = (
+OUTCOMES: tuple[tuple[Side | None, bool], ...] = (
     ("A", False),
     (None, False),
     ("B", True),
@@ -71,7 +69,7 @@ OUTCOMES: tuple[tuple[str | None, bool], ...] = (
 )
 
 
-class ManagerHarness:
+class ManagerHarness(Harness):
     """The state of the checks of one manager, and the actions that they share."""
 
     def __init__(
@@ -83,16 +81,10 @@ class ManagerHarness:
         admin_token: str | None = None,
         settings: CheckSettings = DEFAULTS,
     ) -> None:
-        self.world = world
-        self.settings = settings
+        super().__init__(world, network, settings)
         self.referee_url = url
-        self.url = without_codes(url)
         self.admin_token = admin_token
-        self.answers = ExchangesByName()
-        self.messages = MessagesByName()
-        self.client = RecordingClient(network.caller)
-        self.league_id = ""
-        self.agents: dict[str, KitAgent] = {}
+        self.agents: dict[str, LeagueAgent] = {}
         self.rounds: dict[int, list[Fixture]] = {}
         self.results: dict[str, m.MatchResult] = {}
         self.table = Table(Settings(league_id="check").tie_breaks)
@@ -101,19 +93,26 @@ class ManagerHarness:
         # How many standings each player had received before the last results of the first round.
         self.updates_before: dict[str, int] = {}
         self._assigned_rounds: set[int] = set()
-        self._network = network
         self._outcomes = itertools.cycle(OUTCOMES)
         self._suffix = world.entropy(2).hex()
 
+    @property
+    def url(self) -> str:
+        return without_codes(self.referee_url)
+
+    @property
+    def name(self) -> str:
+        return self.url
+
     # The kit's agents
 
-    async def new_agent(self, role: Role, name: str) -> KitAgent:
+    async def new_agent(self, role: Role, name: str) -> LeagueAgent:
         """Return a new agent that listens and is not registered. Its name is different in every run."""
-        agent = KitAgent(self.world, role, f"{name} {self._suffix}")
-        agent.url = await self._network.open(agent.inbox)
+        agent = LeagueAgent(self.world, role, f"{name} {self._suffix}")
+        agent.url = await self.network.open(agent.inbox)
         return agent
 
-    async def send_registration(self, agent: KitAgent, message: Json) -> Exchange:
+    async def send_registration(self, agent: LeagueAgent, message: Json) -> Exchange:
         """Send a registration of an agent. If the manager accepts it, add the agent to the league."""
         url = self.referee_url if agent.role == "referee" else self.url
         exchange = await self.client.call(url, f"register_{agent.role}", message, SECONDS)
@@ -137,18 +136,18 @@ class ManagerHarness:
         self.answers[name] = await self.send_registration(agent, agent.registration(**meta))
         return self.answers[name]
 
-    def registered(self, role: Role) -> list[KitAgent]:
+    def registered(self, role: Role) -> list[LeagueAgent]:
         return [one for one in self.agents.values() if one.role == role]
 
     @property
-    def players(self) -> list[KitAgent]:
+    def players(self) -> list[LeagueAgent]:
         """The registered players. Raises NotRun if there are none."""
         if not (found := self.registered("player")):
             raise NotRun("the manager has taken no player")
         return found
 
     @property
-    def referees(self) -> list[KitAgent]:
+    def referees(self) -> list[LeagueAgent]:
         if not (found := self.registered("referee")):
             raise NotRun("the manager has taken no referee")
         return found
@@ -158,7 +157,7 @@ class ManagerHarness:
     def good_call(self) -> m.Request:
         return self.query("GET_STANDINGS")
 
-    def query(self, query_type: str, agent: KitAgent | None = None, **params: Any) -> m.LeagueQuery:
+    def query(self, query_type: str, agent: LeagueAgent | None = None, **params: Any) -> m.LeagueQuery:
         """Return a query by an agent, or by the first player."""
         asker = agent or self.players[0]
         return m.LeagueQuery(
@@ -168,14 +167,7 @@ class ManagerHarness:
             query_params=m.QueryParams(**params),
         )
 
-    async def send(self, name: str, message: m.Request | Json) -> Exchange:
-        """Send the manager a message, and keep the exchange under ``name``."""
-        kind = m.BY_TYPE[message["message_type"]] if isinstance(message, dict) else type(message)
-        method = BY_REQUEST[kind]
-        self.answers[name] = await self.client.call(self.url, method.name, message, method.seconds)
-        return self.answers[name]
-
-    def report(self, fixture: Fixture, by: KitAgent | None = None, /, **changes: Any) -> Json:
+    def report(self, fixture: Fixture, by: LeagueAgent | None = None, /, **changes: Any) -> Json:
         """Return the report of a match by its referee, or by another agent.
 
         ``changes`` are other values of some fields; the value ``...`` removes the field.
@@ -187,10 +179,15 @@ class ManagerHarness:
             "league_id": self.league_id,
             "round_id": fixture.round_id,
             "match_id": fixture.match_id,
-            "game_type": GAME,
+            "game_type": GAME.name,
             "result": msgspec.to_builtins(self.result_of(fixture)),
         }
         return with_changes(report, changes)
+
+    def keep(self, name: str, requests: Iterable[IncomingRequest], wanted: Json) -> None:
+        """Keep messages of the manager under ``name``, with the values that they must have."""
+        common = {"sender": MANAGER_SENDER, "league_id": self.league_id}
+        self.messages.setdefault(name, []).extend(ReceivedMessage(one, common | wanted) for one in requests)
 
     # The league from its start to its end
 
@@ -219,7 +216,7 @@ class ManagerHarness:
         ]
         return self.rounds[round_id]
 
-    def assignment_of(self, fixture: Fixture) -> tuple[KitAgent, IncomingRequest] | None:
+    def assignment_of(self, fixture: Fixture) -> tuple[LeagueAgent, IncomingRequest] | None:
         """Return the referee to which a match was assigned, and the assignment."""
         for referee in self.registered("referee"):
             for request in referee.received(m.MatchAssignment):
@@ -235,24 +232,19 @@ class ManagerHarness:
         if self.uses_start_match is False:
             await asyncio.sleep(PLAYING_SECONDS)
             return
-        loop = asyncio.get_running_loop()
-        until = loop.time() + ROUND_SECONDS
-        while loop.time() < until:
-            given = [self.assignment_of(one) for one in self.rounds[round_id]]
-            if all(given):
-                break
-            # Wait until one of the referees receives something.
-            waiting = [
-                asyncio.ensure_future(one.inbox.wait_for(_after(len(one.inbox.requests)), until - loop.time()))
-                for one in self.referees
-            ]
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
+
+        def are_assigned(_request: IncomingRequest) -> bool:
+            return all(map(self.assignment_of, self.rounds[round_id]))
+
+        # The referee that is given the last match notices it.
+        waiting = [asyncio.ensure_future(one.inbox.wait_for(are_assigned, ROUND_SECONDS)) for one in self.referees]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
         self.uses_start_match = any(self.assignment_of(one) for one in self.rounds[round_id])
 
-    def referee_of(self, fixture: Fixture) -> KitAgent:
+    def referee_of(self, fixture: Fixture) -> LeagueAgent:
         """Return the referee of a match: the one that it was assigned to, or the one whose address was announced."""
         if (given := self.assignment_of(fixture)) is not None:
             return given[0]
@@ -268,18 +260,18 @@ class ManagerHarness:
             )
         return self.results[fixture.match_id]
 
-    def _sides(self, fixture: Fixture) -> dict[str, str]:
+    def _sides(self, fixture: Fixture) -> dict[Side, str]:
         """Return the players of a match, as in the assignment, or else as in the announcement."""
         given = self.assignment_of(fixture)
-        assigned = {} if given is None else {side: value(given[1].message, f"player_{side}.player_id") for side in "AB"}
-        announced = {"A": fixture.a, "B": fixture.b}
-        return {side: assigned[side] if assigned.get(side) in self.agents else one for side, one in announced.items()}
+        assigned = {side: value(given and given[1].message, f"player_{side}.player_id") for side in SIDES}
+        announced: dict[Side, str] = {"A": fixture.a, "B": fixture.b}
+        return {side: assigned[side] if assigned[side] in self.agents else one for side, one in announced.items()}
 
     def _drawn(self, fixture: Fixture) -> int:
         given = self.assignment_of(fixture)
         seed = None if given is None else given[1].message.get("match_seed")
         try:
-            return game(GAME).draw(bytes.fromhex(str(seed))) or DEFAULT_NUMBER
+            return GAME.draw(bytes.fromhex(str(seed))) or DEFAULT_NUMBER
         except ValueError:
             return DEFAULT_NUMBER
 
@@ -291,24 +283,16 @@ class ManagerHarness:
             self.table.count(result)
         return exchange
 
-    async def agents_without(self, kind: type[Message], agents: Iterable[KitAgent], count: int = 1) -> list[KitAgent]:
+    async def agents_without(self, kind: type[m.Message], agents: list[LeagueAgent], count: int) -> list[LeagueAgent]:
         """Return the agents that do not receive ``count`` messages of a kind in time."""
 
-        async def is_missing(agent: KitAgent) -> bool:
+        async def is_missing(agent: LeagueAgent) -> bool:
             def has_enough(_request: IncomingRequest) -> bool:
                 return len(agent.received(kind)) >= count
 
             return await agent.inbox.wait_for(has_enough, BROADCAST_SECONDS) is None
 
-        chosen = [*agents]
-        missing = await asyncio.gather(*map(is_missing, chosen))
-        return list(itertools.compress(chosen, missing))
-
-
-def _after(number: int) -> Callable[[IncomingRequest], bool]:
-    """Return a predicate that is true from the request after the first ``number`` on."""
-    seen = itertools.count(1)
-    return lambda _one: next(seen) > number
+        return list(itertools.compress(agents, await asyncio.gather(*map(is_missing, agents))))
 
 
 def _fixture(match: Json, round_id: int) -> Fixture:
@@ -317,14 +301,11 @@ def _fixture(match: Json, round_id: int) -> Fixture:
     return Fixture(match_id, round_id, a, b, endpoint)
 
 
-def _invented_result(sides: dict[str, str], winner: str | None, is_technical: bool, drawn: int) -> m.MatchResult:
-    """Return a result that fits the rules of even/odd and the number."""
-    right = number_parity(drawn)
-    wrong = PARITIES[1 - PARITIES.index(right)]
+def _invented_result(sides: dict[Side, str], winner: Side | None, is_technical: bool, drawn: int) -> m.MatchResult:
+    """Return a result that fits the rules of the game and the number."""
     score: dict[str, Any] = {player: 1 if winner is None else 3 * (side == winner) for side, player in sides.items()}
-    choices: dict[str, str | None] = {
-        player: None if is_technical else right if winner in (None, side) else wrong for side, player in sides.items()
-    }
+    made = choices_for(drawn, winner)
+    choices = {player: None if is_technical else made[side] for side, player in sides.items()}
     status: Any = "TECHNICAL_LOSS" if is_technical else "DRAW" if winner is None else "WIN"
     details = m.ResultDetails(choices=choices, drawn_number=None if is_technical else drawn, status=status)
     return m.MatchResult(winner=None if winner is None else sides[winner], score=score, details=details)
@@ -334,3 +315,44 @@ def rows_of(message: Json, path: str) -> list[Json]:
     """Return the rows of a table in a message; empty if there is no table."""
     rows = value(message, path)
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def check_rows(request: IncomingRequest, path: str, harness: ManagerHarness) -> Evidence:
+    """Check that a table has one row for each player."""
+    found = [row.get("player_id") for row in rows_of(request.message, path)]
+    expected = f"one row for each of {', '.join(harness.table.rows)}"
+    return request.fail_if(sorted(map(str, found)) != sorted(harness.table.rows), expected)
+
+
+def check_counts(request: IncomingRequest, path: str, harness: ManagerHarness, counts: tuple[str, ...]) -> Evidence:
+    """Check that the numbers of a table follow from the results."""
+    for row in rows_of(request.message, path):
+        own = harness.table.rows.get(str(row.get("player_id")))
+        wanted = {} if own is None else {name: getattr(own, name) for name in counts}
+        if wanted != {name: row.get(name) for name in wanted}:
+            raise request.failed(f"{row.get('player_id')}: {wanted}")
+    return request.evidence("three points a win, one a draw")
+
+
+def check_order(request: IncomingRequest, path: str) -> Evidence:
+    """Check that a table is sorted by points, and that its ranks rise from 1."""
+    rows = rows_of(request.message, path)
+    points, ranks = ([int(row.get(name) or 0) for row in rows] for name in ("points", "rank"))
+    expected = "rows by falling points and rising ranks, 1 first"
+    # Some managers give players with equal points the same rank. That is still sorted.
+    is_rising = ranks[:1] == [1] and all(one <= other for one, other in pairwise(ranks))
+    return request.fail_if(points != sorted(points, reverse=True) or not is_rising, expected)
+
+
+def check_ties(request: IncomingRequest, path: str, harness: ManagerHarness) -> Evidence:
+    """Check that players with equal points are ranked by our tie-breaks, and that no two ranks are equal.
+
+    Players that are equal in all tie-breaks may have any order: the manager draws lots, which the kit does not know.
+    """
+    rows = rows_of(request.message, path)
+    shared = {row.player_id: row.shown_rank for row in harness.table.placed_rows()}
+    expected = ", ".join(f"{rank} {one}" for one, rank in shared.items())
+    found = [shared.get(str(row.get("player_id"))) for row in rows]
+    return request.fail_if(
+        [row.get("rank") for row in rows] != [*range(1, len(rows) + 1)] or found != [*shared.values()], expected
+    )

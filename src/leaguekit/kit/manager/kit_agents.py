@@ -5,55 +5,46 @@ from __future__ import annotations
 from typing import Any
 
 from leaguekit.agents.world import World
-from leaguekit.games.base import DEFAULT_GAME
-from leaguekit.kit.exchanges import Inbox, IncomingRequest, Json, Refusal, conversation_in, with_changes
-from leaguekit.kit.incoming import StartsWith, kind_of
+from leaguekit.kit.documented_game import GAME
+from leaguekit.kit.exchanges import IncomingRequest, Json, KitAgent, conversation_in, with_changes
+from leaguekit.kit.field_checks import StartsWith
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import PROTOCOL_VERSION, Role, sender_of
-from leaguekit.protocol.messages import Message, message_type
-from leaguekit.protocol.methods import BY_REQUEST, PING
+from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.tokens import SCHEME
 
-GAME = DEFAULT_GAME
 # The sender of a manager's message: ``league_manager``, or the same with an id.
 MANAGER_SENDER = StartsWith("league_manager")
 # The matches that a referee of the kit can play at the same time: all of a round.
 MAX_CONCURRENT_MATCHES = 4
 
 
-class KitAgent:
+class LeagueAgent(KitAgent):
     """A player or a referee of the kit. ``id`` and ``token`` are empty until the manager has registered it."""
 
     def __init__(self, world: World, role: Role, name: str) -> None:
-        self.role: Role = role
+        super().__init__(world, role)
         self.name = name
         self.id = ""
         self.token = ""
-        self.url = ""
         # The request that the manager accepted.
         self.registration_request: Json = {}
-        self.inbox = Inbox(self._respond, world.now)
-        self._now = world.now
 
     @property
     def sender(self) -> str:
         return sender_of(self.role, self.id or self.name)
 
-    def received(self, kind: type[Message]) -> list[IncomingRequest]:
-        """Return the requests of a kind that it has received."""
-        return [one for one in self.inbox.requests if kind_of(one) is kind]
-
     def envelope(self, conversation: str) -> dict[str, Any]:
         """Return the envelope of its messages, with its token if it has one."""
         token = {"auth_token": self.token} if self.token else {}
-        return {**m.envelope(self.sender, self._now(), conversation), **token}
+        return {**m.envelope(self.sender, self.now(), conversation), **token}
 
     def registration(self, **meta: Any) -> Json:
         """Return its registration. ``meta`` changes fields of its description; the value ``...`` removes the field."""
         described: Json = {
             "display_name": self.name,
             "version": "1.0.0",
-            "game_types": [GAME],
+            "game_types": [GAME.name],
             "contact_endpoint": self.url,
             "protocol_version": PROTOCOL_VERSION,
         }
@@ -62,19 +53,14 @@ class KitAgent:
         kind = m.RefereeRegisterRequest if self.role == "referee" else m.LeagueRegisterRequest
         return {
             **self.envelope(f"conv-{self.name.lower().replace(' ', '-')}-register"),
-            "message_type": message_type(kind),
+            "message_type": m.message_type(kind),
             f"{self.role}_meta": with_changes(described, meta),
         }
 
-    async def _respond(self, request: IncomingRequest) -> Any:
-        kind = kind_of(request)
-        if kind is None or self.role not in BY_REQUEST[kind].receivers:
-            if request.method == PING:
-                return {"status": "ok"}
-            raise Refusal(-32601, f"a {self.role} has no method {request.method!r}")
+    async def reply(self, kind: type[m.Message], request: IncomingRequest) -> Json:
         answer = {
             **self.envelope(conversation_in(request.message)),
-            "message_type": message_type(BY_REQUEST[kind].answer),
+            "message_type": m.message_type(BY_REQUEST[kind].answer),
             "status": "ACCEPTED" if kind is m.MatchAssignment else "ACKNOWLEDGED",
             f"{self.role}_id": self.id,
         }

@@ -7,16 +7,16 @@ from typing import Any
 from leaguekit.kit.answer_checks import is_result
 from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.exchanges import Exchange, Json
-from leaguekit.kit.incoming import has, value
+from leaguekit.kit.field_checks import has, value
 from leaguekit.kit.manager.harness import Fixture, ManagerHarness, rows_of
-from leaguekit.kit.manager.kit_agents import KitAgent
+from leaguekit.kit.manager.kit_agents import LeagueAgent
 from leaguekit.kit.manager.registration import referee_accepted
 from leaguekit.kit.manager.reports import completed, standings_right
 
 QUERY: Area[ManagerHarness] = Area("query", "Queries")
 
 
-async def _ask(harness: ManagerHarness, query_type: str, agent: KitAgent | None = None, **params: Any) -> Exchange:
+async def _ask(harness: ManagerHarness, query_type: str, agent: LeagueAgent | None = None, **params: Any) -> Exchange:
     exchange = await harness.send(query_type, harness.query(query_type, agent, **params))
     is_result(exchange)
     for name, wanted in (("message_type", "LEAGUE_QUERY_RESPONSE"), ("query_type", query_type)):
@@ -28,10 +28,9 @@ async def _ask(harness: ManagerHarness, query_type: str, agent: KitAgent | None 
 ROUND_IS_OVER = [completed, standings_right]
 
 
-@QUERY.required(
-    "standings", "GET_STANDINGS gives everybody's points.", "000-L1087", "000-L1138", "001-L1728", needs=ROUND_IS_OVER
-)
+@QUERY.required("000-L1087", "000-L1138", "001-L1728", needs=ROUND_IS_OVER)
 async def standings(harness: ManagerHarness) -> Evidence:
+    """GET_STANDINGS gives everybody's points."""
     exchange = await _ask(harness, "GET_STANDINGS")
     path = "standings" if "standings" in exchange.result else "data.standings"
     found = {row.get("player_id"): row.get("points") for row in rows_of(exchange.result, path)}
@@ -39,14 +38,9 @@ async def standings(harness: ManagerHarness) -> Evidence:
     return exchange.fail_if(found != wanted, f"the points {wanted}")
 
 
-@QUERY.recommended(
-    "success",
-    "An answer says success: true, and has its data.",
-    "000-L1163",
-    "000-L1166b",
-    needs=[*ROUND_IS_OVER, standings],
-)
+@QUERY.recommended("000-L1163", "000-L1166b", needs=[*ROUND_IS_OVER, standings])
 async def success(harness: ManagerHarness) -> Evidence:
+    """An answer says success: true, and has its data."""
     exchange = harness.answers["GET_STANDINGS"]
     return exchange.fail_if(
         exchange.result.get("success") is not True or not isinstance(exchange.result.get("data"), dict),
@@ -54,13 +48,9 @@ async def success(harness: ManagerHarness) -> Evidence:
     )
 
 
-@QUERY.recommended(
-    "current_round",
-    "GET_STANDINGS also has document 001's standings and current_round.",
-    "001-L1729",
-    needs=[*ROUND_IS_OVER, standings],
-)
+@QUERY.recommended("001-L1729", needs=[*ROUND_IS_OVER, standings])
 async def current_round(harness: ManagerHarness) -> Evidence:
+    """GET_STANDINGS also has document 001's standings and current_round."""
     exchange = harness.answers["GET_STANDINGS"]
     return exchange.fail_if(
         type(exchange.result.get("current_round")) is not int or not rows_of(exchange.result, "standings"),
@@ -68,8 +58,9 @@ async def current_round(harness: ManagerHarness) -> Evidence:
     )
 
 
-@QUERY.required("schedule", "GET_SCHEDULE gives the matches of a round.", "000-L1088", "000-L1065", needs=ROUND_IS_OVER)
+@QUERY.required("000-L1088", "000-L1065", needs=ROUND_IS_OVER)
 async def schedule(harness: ManagerHarness) -> Evidence:
+    """GET_SCHEDULE gives the matches of a round."""
     exchange = await _ask(harness, "GET_SCHEDULE", round_id=1)
     data = value(exchange.result, "data")
     wanted = {one.match_id for one in harness.rounds[1]}
@@ -77,14 +68,9 @@ async def schedule(harness: ManagerHarness) -> Evidence:
     return exchange.fail_if(not wanted <= named, f"the matches {', '.join(sorted(wanted))}")
 
 
-@QUERY.required(
-    "next_match",
-    "GET_NEXT_MATCH gives a player's next match and opponent.",
-    "000-L1089",
-    "000-L1121",
-    needs=ROUND_IS_OVER,
-)
+@QUERY.required("000-L1089", "000-L1121", needs=ROUND_IS_OVER)
 async def next_match(harness: ManagerHarness) -> Evidence:
+    """GET_NEXT_MATCH gives a player's next match and opponent."""
     asker = harness.players[0]
     exchange = await _ask(harness, "GET_NEXT_MATCH", player_id=asker.id)
     fixture = next((one for one in harness.rounds.get(2, []) if asker.id in (one.a, one.b)), None)
@@ -95,10 +81,9 @@ async def next_match(harness: ManagerHarness) -> Evidence:
     return exchange.fail_if(not has(found, expected), f"next_match with {expected}")
 
 
-@QUERY.recommended(
-    "player_stats", "GET_PLAYER_STATS gives one player's record.", "000-L1090", "000-L1178", needs=ROUND_IS_OVER
-)
+@QUERY.recommended("000-L1090", "000-L1178", needs=ROUND_IS_OVER)
 async def player_stats(harness: ManagerHarness) -> Evidence:
+    """GET_PLAYER_STATS gives one player's record."""
     asker = harness.players[0]
     exchange = await _ask(harness, "GET_PLAYER_STATS", player_id=asker.id)
     row = harness.table.rows[asker.id]
@@ -107,18 +92,18 @@ async def player_stats(harness: ManagerHarness) -> Evidence:
     return exchange.fail_if(not has(found, wanted), f"player_stats with {wanted}")
 
 
-@QUERY.recommended("status", "GET_STATUS says where the league stands.", "001-L1693", "001-L1919", needs=ROUND_IS_OVER)
+@QUERY.recommended("001-L1693", "001-L1919", needs=ROUND_IS_OVER)
 async def status(harness: ManagerHarness) -> Evidence:
+    """GET_STATUS shows the state of the league."""
     exchange = await _ask(harness, "GET_STATUS")
     return exchange.fail_if(
         value(exchange.result, "data.status.state") != "RUNNING_LEAGUE", "data.status.state: RUNNING_LEAGUE"
     )
 
 
-@QUERY.recommended(
-    "referee", "A referee may ask as well.", "000-L1029", "000-L1107", needs=[*ROUND_IS_OVER, *referee_accepted]
-)
+@QUERY.recommended("000-L1029", "000-L1107", name="referee", needs=[*ROUND_IS_OVER, *referee_accepted])
 async def by_referee(harness: ManagerHarness) -> Evidence:
+    """A referee may ask as well."""
     exchange = await harness.send("a referee's query", harness.query("GET_STANDINGS", harness.referees[0]))
     return is_result(exchange)
 

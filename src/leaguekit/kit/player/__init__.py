@@ -6,7 +6,7 @@ from typing import Any
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import Game
-from leaguekit.kit.checks import DEFAULTS, Check, CheckSettings, run_checks
+from leaguekit.kit.checks import DEFAULTS, Check, CheckSettings
 from leaguekit.kit.exchanges import Network
 from leaguekit.kit.player import errors_and_repeats, limits, matches, registration, robustness
 from leaguekit.kit.player.harness import PlayerHarness
@@ -45,12 +45,5 @@ async def check_player(
     url: str | None = None,
     settings: CheckSettings = DEFAULTS,
 ) -> Report:
-    """Check the player that registers at ``port``, or the one at ``url``, which does not register.
-
-    The network stays open, because the player may still need it.
-    """
-    harness = PlayerHarness(world, network, game, url=url, settings=settings)
-    await harness.open(port)
-    # The name of the player is known only after its registration.
-    outcomes = await run_checks(CHECKS, harness, settings)
-    return Report("player", harness.name, outcomes)
+    """Check the player that registers at ``port``, or the one at ``url``, which does not register."""
+    return await PlayerHarness(world, network, game, url=url, settings=settings).check(CHECKS, port)

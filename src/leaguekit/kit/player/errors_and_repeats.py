@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence
-from leaguekit.kit.exchanges import Exchange
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.player.matches import (
     CAN_CHOOSE,
@@ -28,94 +25,63 @@ LOSS: Area[PlayerHarness] = Area("loss", "Technical losses")
 TOLERANCE: Area[PlayerHarness] = Area("tolerance", "What may come besides")
 
 
-async def _send_error(harness: PlayerHarness) -> Exchange:
+async def _play_other_match(harness: PlayerHarness) -> None:
     harness.other_match = match = await harness.match_in_new_round(side="B")
     await harness.send("second invitation", match.invitation())
     await harness.send("second call", match.call())
-    return await harness.send("error", match.error("E004", "The choice was not legal."))
 
 
 add_notice_checks(
     ERROR,
+    lambda harness: harness.other_match.error("E004", "The choice was not legal."),
     m.GameError,
-    _send_error,
-    limit=("001-L1565", "000-L1578"),
-    acknowledged=("001-L1620", "001-L1621"),
-    ids=("001-L1622", "001-L1623"),
+    *(1620, "001-L1565", "000-L1578"),
+    prepare=_play_other_match,
 )
 
 
-@ERROR.required(
-    "choice_again",
-    "After GAME_ERROR E004, the player answers the same call again with a legal choice.",
-    "000-L0856",
-    "000-L1334",
-    "decision 31",
-    needs=CAN_CHOOSE,
-)
+@ERROR.required("000-L0856", "000-L1334", "decision 31", needs=CAN_CHOOSE)
 async def choice_again(harness: PlayerHarness) -> Evidence:
-    match = harness.other_match
-    return makes_legal_choice(await harness.send("choice after E004", match.call()), match)
+    """After GAME_ERROR E004, the player answers the same call again with a legal choice."""
+    return await makes_legal_choice(harness, "choice after E004", harness.other_match)
 
 
-@ERROR.required(
-    "invitation_again",
-    "After GAME_ERROR E001, the player accepts the invitation when it comes again.",
-    "003-L0300",
-    "000-L1247",
-    "001-L1035",
-    needs=CAN_JOIN,
-)
+@ERROR.required("003-L0300", "000-L1247", "001-L1035", needs=CAN_JOIN)
 async def invitation_again(harness: PlayerHarness) -> Evidence:
+    """After GAME_ERROR E001, the player accepts the invitation when it comes again."""
     match = await harness.match_in_new_round()
     await harness.send("E001", match.error("E001", "The invitation was not answered in time.", "WAITING_FOR_PLAYERS"))
-    return accepts_invitation(await harness.send("invitation after E001", match.invitation()), match)
+    return await accepts_invitation(harness, "invitation after E001", match)
 
 
-@ERROR.required(
-    "timeout_again",
-    "After GAME_ERROR E001, the player answers the call when it comes again.",
-    "003-L0300",
-    "001-L1193",
-    needs=[*CAN_JOIN, *CAN_CHOOSE],
-)
+@ERROR.required("003-L0300", "001-L1193", needs=[*CAN_JOIN, *CAN_CHOOSE])
 async def timeout_again(harness: PlayerHarness) -> Evidence:
+    """After GAME_ERROR E001, the player answers the call when it comes again."""
     match = await harness.match_in_new_round()
     await harness.send("third invitation", match.invitation())
     await harness.send("E001", match.error("E001", "The call was not answered in time."))
-    return makes_legal_choice(await harness.send("choice after E001", match.call()), match)
+    return await makes_legal_choice(harness, "choice after E001", match)
 
 
-@REPEAT.required(
-    "invitation",
-    "The player accepts an invitation that comes a second time: its answer may have been lost.",
-    "001-L1035",
-    "000-L0571",
-    needs=CAN_JOIN,
-)
+@REPEAT.required("001-L1035", "000-L0571", name="invitation", needs=CAN_JOIN)
 async def same_invitation(harness: PlayerHarness) -> Evidence:
+    """The player accepts an invitation that comes a second time: its answer may have been lost."""
     harness.other_match = match = await harness.match_in_new_round(side="B")
     await harness.send("invitation", match.invitation())
-    return accepts_invitation(await harness.send("invitation once more", match.invitation()), match)
+    return await accepts_invitation(harness, "invitation once more", match)
 
 
-@REPEAT.required(
-    "call",
-    "The player answers a call that comes a second time with a legal choice.",
-    "001-L1193",
-    "000-L0806",
-    needs=[*CAN_JOIN, *CAN_CHOOSE],
-)
+@REPEAT.required("001-L1193", "000-L0806", name="call", needs=[*CAN_JOIN, *CAN_CHOOSE])
 async def same_call(harness: PlayerHarness) -> Evidence:
+    """The player answers a call that comes a second time with a legal choice."""
     match = harness.other_match
     await harness.send("call", match.call())
-    return makes_legal_choice(await harness.send("call once more", match.call()), match)
+    return await makes_legal_choice(harness, "call once more", match)
 
 
-@REPEAT.required(
-    "result", "The player takes GAME_OVER twice.", "000-L0737", "decision 34", needs=[game_over_notice.answered]
-)
+@REPEAT.required("000-L0737", "decision 34", name="result", needs=[game_over_notice.answered])
 async def same_result(harness: PlayerHarness) -> Evidence:
+    """The player takes GAME_OVER twice."""
     match = harness.other_match
     match.play(match.options()[0])
     over = match.game_over()
@@ -123,74 +89,45 @@ async def same_result(harness: PlayerHarness) -> Evidence:
     return came_in_time(await harness.send("result once more", over))
 
 
-@LOSS.required(
-    "told",
-    "The player answers a GAME_OVER that gives it a technical loss, with null for number and parity.",
-    "000-L0857",
-    "decision 33",
-    needs=[game_over_notice.answered],
-)
+@LOSS.required("000-L0857", "decision 33", name="told", needs=[game_over_notice.answered])
 async def technical_loss(harness: PlayerHarness) -> Evidence:
+    """The player answers a GAME_OVER that gives it a technical loss, with null for number and parity."""
     match = await harness.match_in_new_round()
     await harness.send("invitation to a loss", match.invitation())
     return came_in_time(await harness.send("loss", match.technical_loss(match.side)))
 
 
-@LOSS.required(
-    "plays_on",
-    "After a technical loss, the player accepts its next invitation.",
-    "000-L0571",
-    "003-L0039",
-    needs=CAN_JOIN,
-)
+@LOSS.required("000-L0571", "003-L0039", name="plays_on", needs=CAN_JOIN)
 async def plays_on_after_loss(harness: PlayerHarness) -> Evidence:
-    match = await harness.match_in_new_round()
-    return accepts_invitation(await harness.send("next invitation", match.invitation()), match)
+    """After a technical loss, the player accepts its next invitation."""
+    return await accepts_invitation(harness, "next invitation", await harness.match_in_new_round())
 
 
-@LOSS.required(
-    "win",
-    "The player answers a GAME_OVER by which its opponent loses technically.",
-    "000-L0878",
-    "decision 33",
-    needs=[game_over_notice.answered],
-)
+@LOSS.required("000-L0878", "decision 33", name="win", needs=[game_over_notice.answered])
 async def technical_win(harness: PlayerHarness) -> Evidence:
+    """The player answers a GAME_OVER by which its opponent loses technically."""
     match = await harness.match_in_new_round(side="B")
     await harness.send("invitation to a win", match.invitation())
     return came_in_time(await harness.send("win", match.technical_loss()))
 
 
-@TOLERANCE.required(
-    "unannounced",
-    "The player accepts an invitation to a round that was not announced to it.",
-    "003-L0293c",
-    "decision 35",
-    needs=CAN_JOIN,
-)
+@TOLERANCE.required("003-L0293c", "decision 35", needs=CAN_JOIN)
 async def unannounced(harness: PlayerHarness) -> Evidence:
-    match = await harness.match_in_new_round(announced=False)
-    return accepts_invitation(await harness.send("invitation without announcement", match.invitation()), match)
+    """The player accepts an invitation to a round that was not announced to it."""
+    return await accepts_invitation(
+        harness, "invitation without announcement", await harness.match_in_new_round(announced=False)
+    )
 
 
-@TOLERANCE.required(
-    "unknown_fields",
-    "The player ignores fields that it does not know.",
-    "000-L1594",
-    needs=CAN_JOIN,
-)
+@TOLERANCE.required("000-L1594", needs=CAN_JOIN)
 async def unknown_fields(harness: PlayerHarness) -> Evidence:
+    """The player ignores fields that it does not know."""
     match = await harness.match_in_new_round()
-    message = msgspec.to_builtins(match.invitation()) | {"from_a_later_version": {"of": ["league.v2"]}}
-    return accepts_invitation(await harness.send("invitation with more fields", message), match)
+    more = {"of": ["league.v2"]}
+    return await accepts_invitation(harness, "invitation with more fields", match, from_a_later_version=more)
 
 
-@TOLERANCE.required(
-    "large_table",
-    f"The player takes the standings of a league of {MANY_PLAYERS} players.",
-    "000-L1567",
-    "decision 6",
-    needs=[standings_notice.answered],
-)
+@TOLERANCE.required("000-L1567", "decision 6", needs=[standings_notice.answered])
 async def large_table(harness: PlayerHarness) -> Evidence:
+    """The player takes the standings of a league of {MANY_PLAYERS} players."""
     return came_in_time(await harness.send("large table", harness.standings_update(MANY_PLAYERS)))

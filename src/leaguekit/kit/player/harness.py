@@ -12,15 +12,16 @@ import itertools
 from typing import Any
 
 from leaguekit.agents.world import World
-from leaguekit.games.base import Game, Side
-from leaguekit.kit.agent_harness import PING_SECONDS, AgentHarness
+from leaguekit.games.base import SIDES, Game, Side
 from leaguekit.kit.checks import DEFAULTS, CheckSettings, NotRun
+from leaguekit.kit.documented_game import ChoiceAnswer
 from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, Network, Refusal
+from leaguekit.kit.harness import AgentHarness
 from leaguekit.kit.player.match import LIMITS, RefereedMatch
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.ids import MANAGER, match_id
-from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
+from leaguekit.protocol.ids import match_id
+from leaguekit.protocol.methods import BY_NAME, PING
 
 # With --full, the answer to the registration takes this long. The player must wait for up to 10 s.
 SLOW_ANSWER_SECONDS = 8.0
@@ -28,9 +29,7 @@ SLOW_ANSWER_SECONDS = 8.0
 PLAYER_ID = "P07"
 OPPONENT_ID = "P03"
 REFEREE_ID = "REF01"
-_REGISTER = BY_REQUEST[m.LeagueRegisterRequest]
-_REGISTRATION = m.message_type(m.LeagueRegisterRequest)
-_POSTED = (m.GameJoinAck, m.ChooseParityResponse, m.GameMoveResponse)
+_POSTED = (m.GameJoinAck, ChoiceAnswer, m.GameMoveResponse)
 
 
 class PlayerHarness(AgentHarness):
@@ -66,12 +65,8 @@ class PlayerHarness(AgentHarness):
     # Requests of the player
 
     def is_registration(self, request: IncomingRequest) -> bool:
-        names = _REGISTER.names
-        return (
-            request.method in names
-            or request.type == _REGISTRATION
-            or "player_meta" in self.registration_message(request)
-        )
+        kinds = (request.kind, BY_NAME[request.method].request if request.method in BY_NAME else None)
+        return m.LeagueRegisterRequest in kinds or "player_meta" in self.registration_message(request)
 
     def registration_message(self, request: IncomingRequest) -> Json:
         """Return the message in a registration. It may be nested in another field, which a check reports."""
@@ -100,13 +95,13 @@ class PlayerHarness(AgentHarness):
         loop = asyncio.get_running_loop()
         began = loop.time()
         with contextlib.suppress(NotRun):
-            self.answers["early"] = await self.client.call(self.url, PING, {}, PING_SECONDS)
+            self.answers["early"] = await self.ping()
         if self.settings.full:
             await asyncio.sleep(began + SLOW_ANSWER_SECONDS - loop.time())
 
     def _query(self, message: Json) -> Json:
         query = message.get("query_type")
-        rows = [row for row in self.standings(2) if row.player_id == PLAYER_ID]
+        standings = self.standings(2)
         status = m.LeagueStatus(
             state="RUNNING_LEAGUE",
             current_round=self.round_id,
@@ -117,37 +112,31 @@ class PlayerHarness(AgentHarness):
             referees=1,
         )
         data: Json = {
-            "GET_STANDINGS": {"standings": self.standings(2)},
+            "GET_STANDINGS": {"standings": standings},
             "GET_SCHEDULE": {"schedule": []},
             "GET_NEXT_MATCH": {"next_match": None},
-            "GET_PLAYER_STATS": {"player_stats": rows[0]},
+            "GET_PLAYER_STATS": {"player_stats": standings[1]},
             "GET_STATUS": {"status": status},
         }
         if not isinstance(query, str) or query not in data:
             raise Refusal(6002, "Invalid query type")
-        flat = {"standings": self.standings(2), "current_round": self.round_id} if query == "GET_STANDINGS" else {}
-        return {
-            "query_type": query,
-            "success": True,
-            "data": data[query],
-        } | flat
+        flat = {"standings": standings, "current_round": self.round_id} if query == "GET_STANDINGS" else {}
+        return {"query_type": query, "success": True, "data": data[query]} | flat
 
     def own_messages(self) -> list[IncomingRequest]:
         """Return the messages that the player has sent, without its registration."""
-        return [one for one in self.inbox.requests if one.type and not self.is_registration(one)]
+        return [one for one in self.inbox.requests if one.message_type and not self.is_registration(one)]
 
     # Messages to the player
 
-    async def send(self, name: str, message: m.Request | Json, *, method: str | None = None) -> Exchange:
-        """Send the player a message, and keep the exchange under ``name``. ``method`` replaces the usual method."""
-        kind = m.BY_TYPE[message["message_type"]] if isinstance(message, dict) else type(message)
-        known = BY_REQUEST[kind]
+    def good_call(self) -> m.Request:
+        return self.announcement()
+
+    async def send(self, name: str, message: m.Request | Json, *, method: str = "") -> Exchange:
         if isinstance(message, m.GameOver):
             self._open_matches.pop(message.match_id, None)
-        exchange = await self.client.call(self.url, method or known.name, message, known.seconds)
-        self.answers[name] = exchange
-        self.exchanges.append(exchange)
-        return exchange
+        self.exchanges.append(await super().send(name, message, method=method))
+        return self.exchanges[-1]
 
     async def match_in_new_round(self, *, number: int = 1, side: Side = "A", announced: bool = True) -> RefereedMatch:
         """Return a match in a new round. Earlier matches are ended first, because some players wait for that."""
@@ -169,32 +158,19 @@ class PlayerHarness(AgentHarness):
 
     def new_match(self, *, number: int = 1, side: Side = "A") -> RefereedMatch:
         """Return a match of the player in this round."""
-        names = {side: PLAYER_ID}
-        players = {one: self._assigned_player(names.get(one, OPPONENT_ID), number) for one in ("A", "B")}
-        assignment = m.MatchAssignment(
-            **m.envelope(MANAGER, self.world.now(), "conv-check"),
-            league_id=self.league_id,
-            round_id=self.round_id,
-            match_id=match_id(self.round_id, number),
-            game_type=self.game.name,
-            attempt=1,
-            match_seed=self.world.entropy(32).hex(),
-            time_limits=LIMITS,
-            player_A=players["A"],
-            player_B=players["B"],
-        )
+        name = match_id(self.round_id, number)
+        players = {
+            one: m.AssignedPlayer(
+                player_id=PLAYER_ID if one == side else OPPONENT_ID,
+                endpoint=self.manager_url,
+                state="ACTIVE",
+                record=m.OwnRecord(wins=0, losses=0, draws=0, points=0),
+                shown_token=tokens.referee_to_player(self.key, self.league_id, name, 1, REFEREE_ID),
+            )
+            for one in SIDES
+        }
+        assignment = self.assignment(self.round_id, name, self.game.name, LIMITS, players)
         return RefereedMatch(self.world, assignment, REFEREE_ID, self.game, side)
-
-    def _assigned_player(self, player_id: str, number: int) -> m.AssignedPlayer:
-        match_name = match_id(self.round_id, number)
-        token = tokens.referee_to_player(self.key, self.league_id, match_name, 1, REFEREE_ID)
-        return m.AssignedPlayer(
-            player_id=player_id,
-            endpoint=self.manager_url,
-            state="ACTIVE",
-            record=m.OwnRecord(wins=0, losses=0, draws=0, points=0),
-            shown_token=token,
-        )
 
     def tokens_of(self, match_name: str) -> tuple[str, str]:
         """Return the tokens that the player may show in a match: its own, and the one derived for the referee."""

@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Game, Side, other
+from leaguekit.kit.documented_game import ChoiceCall
 from leaguekit.match.draw import commitment
 from leaguekit.match.rulings import Ruling, Verdict, verdict_by_fault, verdict_by_play
 from leaguekit.match.signals import GameFault
@@ -19,7 +20,7 @@ from leaguekit.referee.match_messages import MatchMessages
 
 LIMITS = m.TimeLimits(
     join_seconds=BY_REQUEST[m.GameInvitation].seconds,
-    choice_seconds=BY_REQUEST[m.ChooseParityCall].seconds,
+    choice_seconds=BY_REQUEST[ChoiceCall].seconds,
     game_over_seconds=BY_REQUEST[m.GameOver].seconds,
     max_retries=3,
     retry_seconds=2.0,
@@ -51,7 +52,7 @@ class RefereedMatch:
     def invitation(self) -> m.GameInvitation:
         return self._messages.invitation(self.side)
 
-    def call(self) -> m.ChooseParityCall | m.GameMoveCall:
+    def call(self) -> m.Request:
         """Return the call for the player's next choice."""
         question = self._game.question(self._position, self.side)
         return self._messages.call(self.side, question, LIMITS.choice_seconds)

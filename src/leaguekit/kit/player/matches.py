@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from leaguekit.kit.answer_checks import add_answer_checks, came_in_time, field_is, is_result, is_valid
+from leaguekit.kit.answer_checks import came_in_time, is_result
 from leaguekit.kit.checks import Area, Check, Evidence, NotRun
-from leaguekit.kit.exchanges import Exchange
-from leaguekit.kit.field_checks import Field
+from leaguekit.kit.documented_game import ChoiceAnswer, ChoiceCall, chosen
+from leaguekit.kit.exchanges import Exchange, Json, with_changes
+from leaguekit.kit.field_checks import Field, add_answer_checks, field_is, has, is_valid
 from leaguekit.kit.player.harness import PLAYER_ID, PlayerHarness
 from leaguekit.kit.player.match import RefereedMatch
 from leaguekit.kit.player.registration import ping
@@ -32,14 +33,12 @@ def given_id(harness: PlayerHarness) -> str:
 def _add_answered_check(
     area: Area[PlayerHarness], asked: type[m.Message], send: Send, *requirements: str
 ) -> Check[PlayerHarness]:
-    limit = BY_REQUEST[asked].seconds
-    sentence = f"The player answers {m.message_type(asked)} within {limit:g} seconds."
-
-    @area.required("answered", sentence, *requirements, needs=[ping])
-    async def check(harness: PlayerHarness) -> Evidence:
+    @area.required(*requirements, needs=[ping], asked=m.message_type(asked), limit=BY_REQUEST[asked].seconds)
+    async def answered(harness: PlayerHarness) -> Evidence:
+        """The player answers {asked} within {limit:g} seconds."""
         return came_in_time(await send(harness))
 
-    return check
+    return answered
 
 
 class NoticeChecks(NamedTuple):
@@ -49,70 +48,58 @@ class NoticeChecks(NamedTuple):
     acknowledged: Check[PlayerHarness]
 
 
+async def _nothing(_harness: PlayerHarness) -> None:
+    """Most notices need no preparation."""
+
+
 def add_notice_checks(
     area: Area[PlayerHarness],
+    make: Callable[[PlayerHarness], m.Request],
     asked: type[m.Message],
-    send: Send,
-    *,
-    limit: tuple[str, ...],
-    acknowledged: tuple[str, ...],
-    ids: tuple[str, ...],
+    answer_line: int,
+    *limit: str,
+    prepare: Callable[[PlayerHarness], Awaitable[None]] = _nothing,
 ) -> NoticeChecks:
     """Add the checks of a message that only informs the player.
 
-    Any HTTP answer is required. A valid acknowledgement is recommended. The arguments are requirements: of the time
-    limit, of the acknowledgement, and of the ids in it.
+    Any HTTP answer is required. A valid acknowledgement is recommended. Document 001 prints the type of the answer in
+    ``answer_line``, and its status and its ids in the lines below it. ``limit`` are the requirements of the time limit.
     """
-    method = BY_REQUEST[asked]
-    answer = m.message_type(method.answer)
-    known_by = [name for name in ("match_id", "round_id") if name in method.answer.__struct_fields__]
+    name, kind, lines = area.name, BY_REQUEST[asked].answer, [f"001-L{answer_line + more:04d}" for more in range(4)]
+    answer = m.message_type(kind)
+    known_by = [name for name in ("match_id", "round_id") if name in kind.__struct_fields__]
+
+    async def send(harness: PlayerHarness) -> Exchange:
+        await prepare(harness)
+        return await harness.send(name, make(harness))
+
     answered = _add_answered_check(area, asked, send, *limit)
-    name = area.name
 
-    @area.recommended(
-        "acknowledged",
-        f"The player acknowledges {m.message_type(asked)} with a valid {answer}.",
-        *acknowledged,
-        needs=[answered],
-    )
-    async def valid(harness: PlayerHarness) -> Evidence:
+    @area.recommended(*lines[:2], needs=[answered], asked=m.message_type(asked), answer=answer)
+    async def acknowledged(harness: PlayerHarness) -> Evidence:
+        """The player acknowledges {asked} with a valid {answer}."""
         is_result(harness.answers[name])
-        field_is(harness.answers[name], method.answer, "message_type", answer)
-        return is_valid(harness.answers[name], method.answer)
+        field_is(harness.answers[name], kind, "message_type", answer)
+        return is_valid(harness.answers[name], kind)
 
-    @area.recommended(
-        "about",
-        f"{answer} names the player by its own id{''.join(f' and repeats the {one}' for one in known_by)}.",
-        *ids,
-        needs=[valid],
-    )
+    repeated = "".join(f" and repeats the {one}" for one in known_by)
+
+    @area.recommended(*lines[2 : 3 + len(known_by)], needs=[acknowledged], answer=answer, repeated=repeated)
     async def about(harness: PlayerHarness) -> Evidence:
-        wanted: dict[str, Any] = {"player_id": PLAYER_ID} if harness.expects_registration else {}
+        """{answer} names the player by its own id{repeated}."""
         exchange = harness.answers[name]
-        wanted |= {one: message_sent(exchange)[one] for one in known_by}
+        wanted: Json = {"player_id": PLAYER_ID} if harness.expects_registration else {}
+        wanted |= {one: msgspec.json.decode(exchange.sent)["params"][one] for one in known_by}
         for path, value in wanted.items():
-            field_is(exchange, method.answer, path, value)
+            field_is(exchange, kind, path, value)
         return exchange.evidence(f"{wanted}")
 
-    return NoticeChecks(answered, valid)
-
-
-def message_sent(exchange: Exchange) -> dict[str, Any]:
-    """Return the message that the kit sent in an exchange."""
-    params: dict[str, Any] = msgspec.json.decode(exchange.sent)["params"]
-    return params
+    return NoticeChecks(answered, acknowledged)
 
 
 ROUND: Area[PlayerHarness] = Area("round", "Announcement of a round")
 
-round_notice = add_notice_checks(
-    ROUND,
-    m.RoundAnnouncement,
-    lambda harness: harness.send("round", harness.announcement()),
-    limit=("001-L0373", "000-L1578"),
-    acknowledged=("001-L0438", "001-L0439"),
-    ids=("001-L0440", "001-L0441"),
-)
+round_notice = add_notice_checks(ROUND, PlayerHarness.announcement, m.RoundAnnouncement, 438, "001-L0373", "000-L1578")
 
 JOIN: Area[PlayerHarness] = Area("join", "Invitation to a match")
 CHOICE: Area[PlayerHarness] = Area("choice", "Choice")
@@ -126,22 +113,15 @@ async def _invite(harness: PlayerHarness) -> Exchange:
 async def _play_first_match(harness: PlayerHarness) -> Exchange:
     """Call for the first choice. Play a game of several turns to its end, and keep every move."""
     match = harness.first_match
-    exchange = await harness.send("choice", match.call())
-    harness.moves = [(match.fault(chosen(exchange)), exchange)]
-    match.play(chosen(exchange))
-    while not match.is_over and exchange.answer is not None:
-        exchange = await harness.send("choice again", match.call())
-        harness.moves.append((match.fault(chosen(exchange)), exchange))
-        match.play(chosen(exchange))
+    harness.moves.clear()
+    while not harness.moves or (not match.is_over and harness.moves[-1][1].answer is not None):
+        exchange = await harness.send("choice again" if harness.moves else "choice", match.call())
+        harness.moves.append((match.fault(chosen(exchange.message)), exchange))
+        match.play(chosen(exchange.message))
     return harness.answers["choice"]
 
 
-def chosen(exchange: Exchange) -> Any:
-    """Return the choice of the player, from the field that its game has for it."""
-    return exchange.message.get("parity_choice", exchange.message.get("move_data"))
-
-
-def choice_kind(harness: PlayerHarness) -> type[m.Message]:
+def _choice_kind(harness: PlayerHarness) -> type[m.Message]:
     return messages_of(harness.game).response
 
 
@@ -154,63 +134,56 @@ def _common_fields(what: str, sender: str) -> list[Field]:
             "match_id",
             f"{what} repeats the match_id.",
             also=("000-L1439",),
-            value_in=lambda harness: harness.first_match.match_id,
+            value=lambda harness: harness.first_match.match_id,
         ),
         Field(
             "player_id",
             f"{what} names the player by the id that it was given.",
             also=("000-L0312",),
-            value_in=given_id,
+            value=given_id,
         ),
         Field(
             "sender",
             f"{what}, where it has a sender, is from player: and the id that it was given.",
             instead=(sender, "003-L0127"),
-            value_in=lambda harness: sender_of("player", given_id(harness)),
+            value=lambda harness: sender_of("player", given_id(harness)),
             may_be_absent=True,
         ),
         Field(
             "conversation_id",
             f"{what} repeats the conversation_id.",
             instead=("000-L0066", "000-L1374"),
-            value_in=lambda harness: harness.first_match.invitation().conversation_id,
+            value=lambda harness: harness.first_match.invitation().conversation_id,
             is_required=False,
         ),
     ]
 
 
 def _add_result_check(area: Area[PlayerHarness], what: str, answered: Check[PlayerHarness]) -> Check[PlayerHarness]:
-    @area.required(
-        "result",
-        f"{what} is the result of the call, in a JSON-RPC 2.0 answer with the call's id.",
-        "001-L0043",
-        "001-L0044",
-        "001-L0045",
-        needs=[answered],
-    )
-    async def check(harness: PlayerHarness) -> Evidence:
+    @area.required("001-L0043", "001-L0044", "001-L0045", needs=[answered], what=what)
+    async def result(harness: PlayerHarness) -> Evidence:
+        """{what} is the result of the call, in a JSON-RPC 2.0 answer with the call's id."""
         return is_result(harness.answers[area.name])
 
-    return check
+    return result
 
 
 def _add_token_checks(
     area: Area[PlayerHarness], what: str, requirement: str, needs: list[Check[PlayerHarness]]
 ) -> None:
-    @area.required(
-        "token", f"{what}, where it has a token, has the player's own.", requirement, "decision 19", needs=needs
-    )
-    async def right(harness: PlayerHarness) -> Evidence:
+    @area.required(requirement, "decision 19", needs=needs, what=what)
+    async def token(harness: PlayerHarness) -> Evidence:
+        """{what}, where it has a token, has the player's own."""
         given_id(harness)
         exchange = harness.answers[area.name]
-        token = exchange.result.get("auth_token")
+        shown = exchange.result.get("auth_token")
+        is_wrong = shown not in (None, *harness.tokens_of(harness.first_match.match_id))
         expected = "auth_token: the one from the registration, or the one derived from it for this match"
-        if token is not None and token not in harness.tokens_of(harness.first_match.match_id):
-            raise exchange.failed(expected, f"auth_token: {token}")
-        return exchange.evidence(expected)
+        return exchange.fail_if(is_wrong, expected, f"auth_token: {shown}")
 
-    @area.recommended("shows_token", f"{what} shows a token.", requirement, "000-L1377b", needs=needs)
-    async def there(harness: PlayerHarness) -> Evidence:
+    @area.recommended(requirement, "000-L1377b", needs=needs, what=what)
+    async def shows_token(harness: PlayerHarness) -> Evidence:
+        """{what} shows a token."""
         given_id(harness)
         exchange = harness.answers[area.name]
         return exchange.fail_if(exchange.result.get("auth_token") is None, "auth_token")
@@ -240,12 +213,12 @@ _add_token_checks(JOIN, "GAME_JOIN_ACK", "001-L0962", _is_join)
 # Checks that all other checks of invitations need: without these fields an answer does not count.
 CAN_JOIN = [one for one in _join_fields if one.id in ("join.match_id", "join.accept")]
 
-asked = _add_answered_check(CHOICE, m.ChooseParityCall, _play_first_match, "000-L0752", "000-L1475", "001-L1047")
+asked = _add_answered_check(CHOICE, ChoiceCall, _play_first_match, "000-L0752", "000-L1475", "001-L1047")
 choice_result = _add_result_check(CHOICE, "The choice", asked)
 _is_choice = add_answer_checks(
     CHOICE,
     "choice",
-    m.ChooseParityResponse,
+    ChoiceAnswer,
     [
         Field(
             "message_type",
@@ -254,28 +227,21 @@ _is_choice = add_answer_checks(
         )
     ],
     [choice_result],
-    kind_in=choice_kind,
+    kind_in=_choice_kind,
 )
 _choice_fields = add_answer_checks(
     CHOICE,
     "choice",
-    m.ChooseParityResponse,
+    ChoiceAnswer,
     _common_fields("The choice", "001-L1119"),
     _is_choice,
-    kind_in=choice_kind,
+    kind_in=_choice_kind,
 )
 
 
-@CHOICE.required(
-    "legal",
-    "The choice is legal: exactly even or odd in parity_choice (in other games, one of valid_options in move_data).",
-    "000-L0832",
-    "000-L1473",
-    "000-L1474",
-    "000-L1518",
-    needs=_is_choice,
-)
+@CHOICE.required("000-L0832", "000-L1473", "000-L1474", "000-L1518", needs=_is_choice)
 async def legal(harness: PlayerHarness) -> Evidence:
+    """The choice is legal: exactly even or odd in parity_choice (in other games, one of valid_options in move_data)."""
     name = messages_of(harness.game).field
     for fault, exchange in harness.moves:
         if fault is not None or name not in (exchange.result or {}):
@@ -291,44 +257,31 @@ STANDINGS: Area[PlayerHarness] = Area("standings", "Standings")
 ROUND_OVER: Area[PlayerHarness] = Area("round_over", "End of a round")
 
 game_over_notice = add_notice_checks(
-    OVER,
-    m.GameOver,
-    lambda harness: harness.send("over", harness.first_match.game_over()),
-    limit=("000-L1575", "001-L1205"),
-    acknowledged=("001-L1271", "001-L1272"),
-    ids=("001-L1273", "001-L1274"),
+    OVER, lambda harness: harness.first_match.game_over(), m.GameOver, 1271, "000-L1575", "001-L1205"
 )
 standings_notice = add_notice_checks(
-    STANDINGS,
-    m.LeagueStandingsUpdate,
-    lambda harness: harness.send("standings", harness.standings_update()),
-    limit=("001-L0508", "000-L1578"),
-    acknowledged=("001-L0602", "001-L0603"),
-    ids=("001-L0604", "001-L0605"),
+    STANDINGS, PlayerHarness.standings_update, m.LeagueStandingsUpdate, 602, "001-L0508", "000-L1578"
 )
-add_notice_checks(
-    ROUND_OVER,
-    m.RoundCompleted,
-    lambda harness: harness.send("round_over", harness.round_completed()),
-    limit=("001-L0654", "000-L1578"),
-    acknowledged=("001-L0699", "001-L0700"),
-    ids=("001-L0701", "001-L0702"),
-)
+add_notice_checks(ROUND_OVER, PlayerHarness.round_completed, m.RoundCompleted, 699, "001-L0654", "000-L1578")
 
 
-def accepts_invitation(exchange: Exchange, match: RefereedMatch) -> Evidence:
-    """Check that an invitation was accepted. Other fields of the answer have their own checks."""
+async def accepts_invitation(
+    harness: PlayerHarness, name: str, match: RefereedMatch, *, method: str = "", **more: Any
+) -> Evidence:
+    """Check that the player accepts an invitation. Other fields of the answer have their own checks.
+
+    ``method`` and the fields of ``more`` change the invitation.
+    """
+    exchange = await harness.send(name, with_changes(match.invitation(), more), method=method)
     expected = f"GAME_JOIN_ACK with match_id {match.match_id} and accept true"
-    result = exchange.message
-    return exchange.fail_if(result.get("accept") is not True or result.get("match_id") != match.match_id, expected)
+    return exchange.fail_if(not has(exchange.message, {"accept": True, "match_id": match.match_id}), expected)
 
 
-def makes_legal_choice(exchange: Exchange, match: RefereedMatch) -> Evidence:
-    """Check that a call was answered with a legal choice. Other fields have their own checks."""
-    fault = match.fault(chosen(exchange))
+async def makes_legal_choice(harness: PlayerHarness, name: str, match: RefereedMatch) -> Evidence:
+    """Check that the player answers a call with a legal choice. Other fields have their own checks."""
+    exchange = await harness.send(name, match.call())
+    fault = match.fault(chosen(exchange.message))
     expected = f"a legal choice for {match.match_id}"
     if fault is not None:
         raise exchange.failed(expected, fault)
-    if exchange.result.get("match_id") != match.match_id:
-        raise exchange.failed(expected, "another match_id, or none,")
-    return exchange.evidence(expected)
+    return exchange.fail_if(exchange.result.get("match_id") != match.match_id, expected, "another match_id, or none,")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from leaguekit.kit.agent_harness import PING_SECONDS
-from leaguekit.kit.answer_checks import came_in_time, violations_in
+from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence, Failed, fail_if
 from leaguekit.kit.exchanges import text_of
-from leaguekit.kit.incoming import MISSING, evidence, values
+from leaguekit.kit.field_checks import MISSING, is_call_id, values, violations_in
+from leaguekit.kit.harness import PING_SECONDS
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
@@ -24,213 +24,149 @@ REGISTER: Area[PlayerHarness] = Area("register", "Registration")
 REACH: Area[PlayerHarness] = Area("reach", "Reaching the player")
 
 
-@REGISTER.required(
-    "comes",
-    "The player registers: it posts LEAGUE_REGISTER_REQUEST to the manager's /mcp.",
-    "000-L0208",
-    "002-L0183",
-    "001-L0008",
-)
+@REGISTER.required("000-L0208", "002-L0183", "001-L0008")
 async def comes(harness: PlayerHarness) -> Evidence:
-    expected = f"LEAGUE_REGISTER_REQUEST posted to {harness.manager_url} within {harness.settings.timeout_seconds:g} s"
-    request = await harness.wait_for_registration()
-    if request is None:
-        raise harness.inbox.missing(expected)
-    return evidence(request, expected)
+    """The player registers: it posts LEAGUE_REGISTER_REQUEST to the manager's /mcp."""
+    return await harness.wait_for_registration()
 
 
-@REGISTER.required(
-    "request",
-    "The registration is a JSON-RPC 2.0 request: jsonrpc, method, params and an id.",
-    "001-L0035",
-    "001-L0037",
-    "001-L0038",
-    "002-L0057",
-    needs=[comes],
-)
+@REGISTER.required("001-L0035", "001-L0037", "001-L0038", "002-L0057", name="request", needs=[comes])
 async def is_rpc_request(harness: PlayerHarness) -> Evidence:
+    """The registration is a JSON-RPC 2.0 request: jsonrpc, method, params and an id."""
     request = harness.registration
     value = request.value
     expected = '{"jsonrpc": "2.0", "method": …, "params": {…}, "id": a number or text}'
     wrong = [name for name in ("jsonrpc", "method", "params", "id") if name not in value]
-    wrong += [] if value.get("jsonrpc") == "2.0" or "jsonrpc" in wrong else ["jsonrpc"]
-    if harness.registration_message(request) is not request.message:
-        wrong.append("params (the message is not directly in it)")
-    if isinstance(value.get("id"), bool) or not isinstance(value.get("id", 0), int | float | str):
-        wrong.append("id")
-    if wrong:
-        raise Failed(evidence(request, expected, f"{', '.join(wrong)} missing or wrong"))
-    return evidence(request, expected)
+    wrong += ["jsonrpc"] if value.get("jsonrpc", "2.0") != "2.0" else []
+    wrong += ["params (the message is not directly in it)"] if harness.registered_message is not request.message else []
+    wrong += [] if is_call_id(value.get("id", 0)) else ["id"]
+    return request.fail_if(bool(wrong), expected, f"{', '.join(wrong)} missing or wrong")
 
 
-@REGISTER.required(
-    "method",
-    "The registration's method is register_player, or the message type.",
-    "001-L0241",
-    "002-L0064",
-    needs=[comes],
-)
+@REGISTER.required("001-L0241", "002-L0064", needs=[comes])
 async def method(harness: PlayerHarness) -> Evidence:
-    names = BY_REQUEST[m.LeagueRegisterRequest].names
+    """The registration's method is register_player, or the message type."""
+    names, request = BY_REQUEST[m.LeagueRegisterRequest].names, harness.registration
     expected = f"the method {' or '.join(names)}"
-    if harness.registration.method not in names:
-        raise Failed(evidence(harness.registration, expected, f"the method {harness.registration.method!r}"))
-    return evidence(harness.registration, expected)
+    return request.fail_if(request.method not in names, expected, f"the method {request.method!r}")
 
 
 def _fields_are_valid(harness: PlayerHarness, *paths: str) -> Evidence:
-    request = harness.registration
-    message = harness.registration_message(request)
+    request, message = harness.registration, harness.registered_message
     found = [one for path in paths for one in violations_in(message, m.LeagueRegisterRequest, path)]
     if "message_type" in paths and message.get("message_type") != "LEAGUE_REGISTER_REQUEST":
-        raise Failed(evidence(request, "message_type: LEAGUE_REGISTER_REQUEST", str(message.get("message_type"))))
+        raise request.failed("message_type: LEAGUE_REGISTER_REQUEST", str(message.get("message_type")))
     if found:
         expected = "; ".join(f"{one.path}: {one.expected}" for one in found)
-        raise Failed(evidence(request, expected, "; ".join(f"{one.path}: {one.came}" for one in found)))
-    return evidence(request, f"{', '.join(paths)} as the schema says")
+        raise request.failed(expected, "; ".join(f"{one.path}: {one.came}" for one in found))
+    return request.evidence(f"{', '.join(paths)} as the schema says")
 
 
-@REGISTER.required(
-    "envelope",
-    "The registration names the protocol league.v2, its type, and a conversation.",
-    "000-L0058",
-    "000-L0062",
-    "000-L0063",
-    "000-L0066",
-    needs=[comes],
-)
+@REGISTER.required("000-L0058", "000-L0062", "000-L0063", "000-L0066", needs=[comes])
 async def envelope(harness: PlayerHarness) -> Evidence:
+    """The registration names the protocol league.v2, its type, and a conversation."""
     return _fields_are_valid(harness, "message_type", "protocol", "conversation_id")
 
 
-@REGISTER.required(
-    "sender", "The registration's sender is player: and a name.", "000-L0064", "003-L0127", needs=[comes]
-)
+@REGISTER.required("000-L0064", "003-L0127", needs=[comes])
 async def sender(harness: PlayerHarness) -> Evidence:
+    """The registration's sender is player: and a name."""
     found = _fields_are_valid(harness, "sender")
-    if not str(harness.registration_message(harness.registration)["sender"]).startswith("player:"):
+    if not str(harness.registered_message["sender"]).startswith("player:"):
         raise Failed(found._replace(expected="sender: player: and a name"))
     return found
 
 
-@REGISTER.required(
-    "timestamp", "The registration's timestamp is ISO 8601 in UTC.", "000-L1406", "003-L0099", needs=[comes]
-)
+@REGISTER.required("000-L1406", "003-L0099", needs=[comes])
 async def timestamp(harness: PlayerHarness) -> Evidence:
+    """The registration's timestamp is ISO 8601 in UTC."""
     return _fields_are_valid(harness, "timestamp")
 
 
-@REGISTER.recommended(
-    "clock",
-    f"The player's clock is right to within {CLOCK_SECONDS:g} seconds.",
-    "000-L0065",
-    needs=[timestamp],
-)
+@REGISTER.recommended("000-L0065", needs=[timestamp])
 async def clock(harness: PlayerHarness) -> Evidence:
+    """The player's clock is right to within {CLOCK_SECONDS:g} seconds."""
     request = harness.registration
     seconds = abs(
-        (
-            times.parse_timestamp(harness.registration_message(request)["timestamp"]) - request.received_at
-        ).total_seconds()
+        (times.parse_timestamp(harness.registered_message["timestamp"]) - request.received_at).total_seconds()
     )
-    found = evidence(request, "the time at which it was sent", f"a time {seconds:.0f} s from ours")
+    found = request.evidence("the time at which it was sent", f"a time {seconds:.0f} s from ours")
     return fail_if(seconds > CLOCK_SECONDS, found)
 
 
-@REGISTER.required(
-    "name",
-    "The player gives a display_name of 1 to 50 characters and its own version as three numbers.",
-    "000-L0230",
-    "000-L0235",
-    "000-L1510",
-    needs=[comes],
-)
+@REGISTER.required("000-L0230", "000-L0235", "000-L1510", needs=[comes])
 async def name(harness: PlayerHarness) -> Evidence:
+    """The player gives a display_name of 1 to 50 characters and its own version as three numbers."""
     return _fields_are_valid(harness, "player_meta.display_name", "player_meta.version")
 
 
-@REGISTER.required(
-    "games", "The player lists the game of this league in its game_types.", "000-L0239", "000-L0240", needs=[comes]
-)
+@REGISTER.required("000-L0239", "000-L0240", needs=[comes])
 async def games(harness: PlayerHarness) -> Evidence:
+    """The player lists the game of this league in its game_types."""
     found = _fields_are_valid(harness, "player_meta.game_types")
-    if harness.game.name not in harness.registration_message(harness.registration)["player_meta"]["game_types"]:
+    if harness.game.name not in harness.registered_message["player_meta"]["game_types"]:
         raise Failed(found._replace(expected=f"game_types with {harness.game.name} among them (or another --game)"))
     return found
 
 
-@REGISTER.required(
-    "endpoint", "The player says where it listens: contact_endpoint is a URL.", "000-L0243", "001-L0259", needs=[comes]
-)
+@REGISTER.required("000-L0243", "001-L0259", needs=[comes])
 async def endpoint(harness: PlayerHarness) -> Evidence:
+    """The player says where it listens: contact_endpoint is a URL."""
     return _fields_are_valid(harness, "player_meta.contact_endpoint")
 
 
-@REGISTER.required(
-    "version", "If the player states a protocol_version, it is 2.0.0 or a later 2.x.", "003-L0288", needs=[comes]
-)
+@REGISTER.required("003-L0288", needs=[comes])
 async def version(harness: PlayerHarness) -> Evidence:
+    """If the player states a protocol_version, it is 2.0.0 or a later 2.x."""
     request = harness.registration
     stated = _version(harness)
     if stated is not MISSING and not (isinstance(stated, str) and is_supported_version(stated)):
-        raise Failed(evidence(request, "protocol_version: 2.0.0 or a later 2.x", f"protocol_version {stated!r}"))
-    return evidence(request, "protocol_version: 2.0.0 or a later 2.x, or none")
+        raise request.failed("protocol_version: 2.0.0 or a later 2.x", f"protocol_version {stated!r}")
+    return request.evidence("protocol_version: 2.0.0 or a later 2.x, or none")
 
 
-@REGISTER.recommended("declares", "The player declares its protocol_version.", "003-L0279", needs=[version])
+@REGISTER.recommended("003-L0279", needs=[version])
 async def declares(harness: PlayerHarness) -> Evidence:
-    found = evidence(harness.registration, "protocol_version in player_meta")
-    return fail_if(_version(harness) is MISSING, found)
+    """The player declares its protocol_version."""
+    return harness.registration.fail_if(_version(harness) is MISSING, "protocol_version in player_meta")
 
 
 def _version(harness: PlayerHarness) -> Any:
-    return values(harness.registration_message(harness.registration), "player_meta.protocol_version")[0]
+    return values(harness.registered_message, "player_meta.protocol_version")[0]
 
 
-@REGISTER.required("size", f"The registration has at most {MAX_BYTES:,} bytes.", "000-L1566", needs=[comes])
+@REGISTER.required("000-L1566", needs=[comes])
 async def size(harness: PlayerHarness) -> Evidence:
+    """The registration has at most {MAX_BYTES:,} bytes."""
     came = len(harness.registration.body)
-    found = evidence(harness.registration, f"at most {MAX_BYTES:,} bytes", f"{came:,} bytes")
+    found = harness.registration.evidence(f"at most {MAX_BYTES:,} bytes", f"{came:,} bytes")
     return fail_if(came > MAX_BYTES, found)
 
 
-@REGISTER.required(
-    "waits",
-    "The player waits for the answer to its registration, and does not ask again before 8 seconds have passed.",
-    "001-L0243",
-    "000-L0211",
-    needs=[comes],
-    full=True,
-)
+@REGISTER.required("001-L0243", "000-L0211", needs=[comes], full=True)
 async def waits(harness: PlayerHarness) -> Evidence:
+    """The player waits for the answer to its registration, and does not ask again before 8 seconds have passed."""
     came = [one for one in harness.inbox.requests if harness.is_registration(one)]
     expected = "one registration, and patience: a manager has 10 s to answer"
     if len(came) > 1:
         after = came[1].loop_time - came[0].loop_time
-        raise Failed(evidence(came[1], expected, f"another registration after {after:.1f} s"))
-    return evidence(came[0], expected)
+        raise came[1].failed(expected, f"another registration after {after:.1f} s")
+    return came[0].evidence(expected)
 
 
-@REACH.required(
-    "early",
-    "The player listens before it registers: a call during the registration is answered.",
-    "000-L0258",
-    "000-L0245",
-    needs=[endpoint],
-)
+@REACH.required("000-L0258", "000-L0245", needs=[endpoint])
 async def early(harness: PlayerHarness) -> Evidence:
+    """The player listens before it registers: a call during the registration is answered."""
     request = harness.registration
     exchange = harness.answers["early"]
-    if exchange.answer is None:
-        hint = f"an HTTP answer within {PING_SECONDS:g} s (a league with --profile open calls only later)"
-        raise exchange.failed(hint)
+    expected = f"an HTTP answer within {PING_SECONDS:g} s (a league with --profile open calls only later)"
+    exchange.fail_if(exchange.answer is None, expected)
     return came_in_time(exchange)._replace(sent=f"{text_of(exchange.sent)} while it registers by {request.method}")
 
 
-@REACH.required(
-    "ping", "The player answers a ping: any HTTP answer will do.", "000-L1454", "000-L0258", needs=[endpoint]
-)
+@REACH.required("000-L1454", "000-L0258", needs=[endpoint])
 async def ping(harness: PlayerHarness) -> Evidence:
+    """The player answers a ping: any HTTP answer will do."""
     # The player may begin to listen only now.
     seconds = min(OPENING_SECONDS, harness.settings.timeout_seconds)
     return came_in_time(await harness.ping_until(seconds, until_there=True))

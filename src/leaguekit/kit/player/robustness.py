@@ -6,7 +6,7 @@ import msgspec
 
 from leaguekit.kit.answer_checks import came_in_time, is_refusal, is_result
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Exchange, IncomingRequest, encode_request, text_of
+from leaguekit.kit.exchanges import IncomingRequest, encode_request, text_of, with_changes
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.player.matches import (
     CAN_JOIN,
@@ -18,109 +18,70 @@ from leaguekit.kit.player.matches import (
     standings_notice,
 )
 from leaguekit.kit.player.registration import ping
-from leaguekit.kit.rpc_checks import SECONDS, STRING_ID, answers_batch, answers_notification
+from leaguekit.kit.rpc_checks import STRING_ID, answers_batch, answers_notification, refuses_unknown_method
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import violations
-from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES
 
 FORGED_AUTH = "drv-made-by-nobody"
-NOTIFY_ROUND = BY_REQUEST[m.RoundAnnouncement].name
 
 RPC: Area[PlayerHarness] = Area("rpc", "JSON-RPC 2.0")
 TOKENS: Area[PlayerHarness] = Area("tokens", "Tokens")
 
 
-async def _post(harness: PlayerHarness, body: bytes, call_id: int | str | None = None) -> Exchange:
-    return await harness.client.post(harness.url, body, SECONDS, call_id)
-
-
-@RPC.recommended(
-    "string_id",
-    "The player repeats an id that is text.",
-    "001-L0045",
-    "decision 2",
-    needs=[join_result, round_notice.answered],
-)
+@RPC.recommended("001-L0045", "decision 2", needs=[join_result, round_notice.answered])
 async def string_id(harness: PlayerHarness) -> Evidence:
-    body = encode_request(NOTIFY_ROUND, harness.announcement(), STRING_ID)
-    return is_result(await _post(harness, body, STRING_ID))
+    """The player repeats an id that is text."""
+    return is_result(await harness.call(harness.good_call(), call_id=STRING_ID))
 
 
-@RPC.recommended(
-    "type_as_method",
-    "The player also takes the message type as the method, as document 002 has it.",
-    "002-L0064",
-    "decision 1",
-    needs=CAN_JOIN,
-)
+@RPC.recommended("002-L0064", "decision 1", needs=CAN_JOIN)
 async def type_as_method(harness: PlayerHarness) -> Evidence:
+    """The player also takes the message type as the method, as document 002 has it."""
     match = await harness.match_in_new_round()
-    exchange = await harness.send("invitation by its type", match.invitation(), method="GAME_INVITATION")
-    return accepts_invitation(exchange, match)
+    return await accepts_invitation(harness, "invitation by its type", match, method="GAME_INVITATION")
 
 
-@RPC.recommended(
-    "unknown_method", "The player refuses a method that it does not have with -32601.", "001-L0051", needs=[ping]
-)
+@RPC.recommended("001-L0051", needs=[ping])
 async def unknown_method(harness: PlayerHarness) -> Evidence:
-    return is_refusal(await harness.client.call(harness.url, "no_such_method", {}, SECONDS), -32601)
+    """The player refuses a method that it does not have with -32601."""
+    return await refuses_unknown_method(harness)
 
 
-@RPC.recommended(
-    "invalid_params",
-    "The player refuses an invitation without a match_id with -32602.",
-    "001-L0997",
-    "000-L1430",
-    needs=CAN_JOIN,
-)
+@RPC.recommended("001-L0997", "000-L1430", needs=CAN_JOIN)
 async def invalid_params(harness: PlayerHarness) -> Evidence:
-    message = msgspec.to_builtins(harness.new_match(number=3).invitation())
-    del message["match_id"]
-    return is_refusal(
-        await harness.client.call(harness.url, BY_REQUEST[m.GameInvitation].name, message, SECONDS), -32602
-    )
+    """The player refuses an invitation without a match_id with -32602."""
+    invitation = harness.new_match(number=3).invitation()
+    return is_refusal(await harness.call(with_changes(invitation, {"match_id": ...})), -32602)
 
 
-@RPC.recommended("no_json", "The player refuses a body that is no JSON with -32700.", "001-L0009", needs=[ping])
+@RPC.recommended("001-L0009", needs=[ping])
 async def no_json(harness: PlayerHarness) -> Evidence:
-    return is_refusal(await _post(harness, b'{"jsonrpc": "2.0", "method": '), -32700)
+    """The player refuses a body that is no JSON with -32700."""
+    return is_refusal(await harness.post(b'{"jsonrpc": "2.0", "method": '), -32700)
 
 
-@RPC.recommended("no_request", "The player refuses JSON that is no request with -32600.", "001-L0009", needs=[ping])
+@RPC.recommended("001-L0009", needs=[ping])
 async def no_request(harness: PlayerHarness) -> Evidence:
-    return is_refusal(await _post(harness, b'"league.v2"'), -32600)
+    """The player refuses JSON that is not a request with -32600."""
+    return is_refusal(await harness.post(b'"league.v2"'), -32600)
 
 
-@RPC.recommended(
-    "batch",
-    "The player answers a batch with a list of answers, each with its id.",
-    "001-L0009",
-    "decision 2",
-    needs=[join_result, round_notice.answered],
-)
+@RPC.recommended("001-L0009", "decision 2", needs=[join_result, round_notice.answered])
 async def batch(harness: PlayerHarness) -> Evidence:
-    return await answers_batch(harness, NOTIFY_ROUND, harness.announcement())
+    """The player answers a batch with a list of answers, each with its id."""
+    return await answers_batch(harness)
 
 
-@RPC.recommended(
-    "notification",
-    "The player takes a notification, a request without an id, and answers it with no JSON-RPC answer.",
-    "001-L0038",
-    "decision 2",
-    needs=[round_notice.answered],
-)
+@RPC.recommended("001-L0038", "decision 2", needs=[round_notice.answered])
 async def notification(harness: PlayerHarness) -> Evidence:
-    return await answers_notification(harness, NOTIFY_ROUND, harness.announcement())
+    """The player takes a notification, a request without an id, and answers it with no JSON-RPC answer."""
+    return await answers_notification(harness)
 
 
-@RPC.recommended(
-    "status",
-    "The player answers a good request with the HTTP status 200 and as application/json.",
-    "001-L0008",
-    needs=[joined],
-)
+@RPC.recommended("001-L0008", needs=[joined])
 async def status(harness: PlayerHarness) -> Evidence:
+    """The player answers a good request with the HTTP status 200 and as application/json."""
     expected = "HTTP 200 and content-type: application/json"
     for exchange in harness.exchanges:
         answer = exchange.answer
@@ -132,14 +93,9 @@ async def status(harness: PlayerHarness) -> Evidence:
     return harness.exchanges[-1].evidence(expected)
 
 
-@RPC.recommended(
-    "no_error",
-    "A good answer has a result and no error beside it, not even null.",
-    "001-L0043",
-    "001-L0051",
-    needs=[join_result],
-)
+@RPC.recommended("001-L0043", "001-L0051", needs=[join_result])
 async def no_error(harness: PlayerHarness) -> Evidence:
+    """A good answer has a result and no error beside it, not even null."""
     for exchange in harness.exchanges:
         value = exchange.value
         if isinstance(value, dict) and "result" in value and "error" in value:
@@ -147,53 +103,34 @@ async def no_error(harness: PlayerHarness) -> Evidence:
     return harness.exchanges[-1].evidence("either result or error")
 
 
-@RPC.recommended(
-    "megabyte",
-    "The player takes a message of 1 MB from its manager.",
-    "000-L1566",
-    "decision 6",
-    needs=[standings_notice.acknowledged],
-)
+@RPC.recommended("000-L1566", "decision 6", needs=[standings_notice.acknowledged])
 async def megabyte(harness: PlayerHarness) -> Evidence:
+    """The player takes a message of 1 MB from its manager."""
     message = msgspec.to_builtins(harness.standings_update()) | {"from_a_later_version": ""}
     room = MAX_TRUSTED_BYTES - len(encode_request("update_standings", message, 1_000_000))
     message["from_a_later_version"] = "x" * room
-    exchange = await harness.client.call(harness.url, "update_standings", message, SECONDS)
+    exchange = await harness.call(message)
     if exchange.error is not None:
         raise exchange.failed("no error")
     return came_in_time(exchange)
 
 
-@TOKENS.recommended(
-    "manager",
-    "Where tokens are derived, the player refuses a manager's message with a wrong token (E012).",
-    "001-L0471",
-    "003-L0130c",
-    "decision 19",
-    needs=[round_notice.acknowledged],
-)
+@TOKENS.recommended("001-L0471", "003-L0130c", "decision 19", name="manager", needs=[round_notice.acknowledged])
 async def stranger_as_manager(harness: PlayerHarness) -> Evidence:
-    message = msgspec.to_builtins(harness.announcement()) | {"auth_token": FORGED_AUTH}
-    return _refused(harness, await harness.client.call(harness.url, NOTIFY_ROUND, message, SECONDS))
+    """Where tokens are derived, the player refuses a manager's message with a wrong token (E012)."""
+    return await _refuses_stranger(harness, harness.announcement())
 
 
-@TOKENS.recommended(
-    "referee",
-    "Where tokens are derived, the player refuses a referee's invitation with a wrong token (E012).",
-    "001-L0998",
-    "003-L0130c",
-    "decision 19",
-    needs=CAN_JOIN,
-)
+@TOKENS.recommended("001-L0998", "003-L0130c", "decision 19", name="referee", needs=CAN_JOIN)
 async def stranger_as_referee(harness: PlayerHarness) -> Evidence:
+    """Where tokens are derived, the player refuses a referee's invitation with a wrong token (E012)."""
     # A player that accepts it waits for the end of the match.
     match = harness.keep_open(harness.new_match(number=4))
-    message = msgspec.to_builtins(match.invitation()) | {"auth_token": FORGED_AUTH}
-    method = BY_REQUEST[m.GameInvitation].name
-    return _refused(harness, await harness.client.call(harness.url, method, message, SECONDS))
+    return await _refuses_stranger(harness, match.invitation())
 
 
-def _refused(harness: PlayerHarness, exchange: Exchange) -> Evidence:
+async def _refuses_stranger(harness: PlayerHarness, message: m.Request) -> Evidence:
+    exchange = await harness.call(with_changes(message, {"auth_token": FORGED_AUTH}))
     if not harness.expects_registration:
         raise NotRun("the player was not given a token scheme: it does not register")
     return is_refusal(exchange)
@@ -202,8 +139,9 @@ def _refused(harness: PlayerHarness, exchange: Exchange) -> Evidence:
 OWN: Area[PlayerHarness] = Area("own", "What the player sends by itself")
 
 
-@OWN.required("valid", "What the player sends by itself is valid league.v2.", "000-L1542", needs=[ping])
+@OWN.required("000-L1542", needs=[ping])
 async def valid(harness: PlayerHarness) -> Evidence:
+    """What the player sends by itself is valid league.v2."""
     for request in _sent(harness):
         if found := violations(request.message):
             raise Failed(
@@ -212,8 +150,9 @@ async def valid(harness: PlayerHarness) -> Evidence:
     return Evidence(came=f"{len(_sent(harness))} messages", expected="nothing wrong")
 
 
-@OWN.required("token", "What the player sends by itself carries its token.", "000-L1377b", "003-L0130b", needs=[ping])
+@OWN.required("000-L1377b", "003-L0130b", needs=[ping])
 async def token(harness: PlayerHarness) -> Evidence:
+    """What the player sends by itself carries its token."""
     given_id(harness)
     expected = "auth_token: the player's own"
     for request in _sent(harness):
@@ -231,19 +170,13 @@ def _sent(harness: PlayerHarness) -> list[IncomingRequest]:
 ALIVE: Area[PlayerHarness] = Area("alive", "After all that")
 
 
-@ALIVE.required(
-    "invitation",
-    "After everything that nobody should send, the player still accepts an invitation.",
-    "000-L0571",
-    "003-L0039",
-    needs=CAN_JOIN,
-)
+@ALIVE.required("000-L0571", "003-L0039", name="invitation", needs=CAN_JOIN)
 async def alive(harness: PlayerHarness) -> Evidence:
+    """After everything that nobody should send, the player still accepts an invitation."""
     # The player may answer these as it likes, but it must go on working.
     for body in HOSTILE_BODIES:
-        await _post(harness, body)
-    match = await harness.match_in_new_round()
-    return accepts_invitation(await harness.send("invitation after rubbish", match.invitation()), match)
+        await harness.post(body)
+    return await accepts_invitation(harness, "invitation after rubbish", await harness.match_in_new_round())
 
 
 HOSTILE_BODIES: tuple[bytes, ...] = (

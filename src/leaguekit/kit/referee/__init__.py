@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import DEFAULTS, Check, CheckSettings, run_checks
+from leaguekit.kit.checks import DEFAULTS, Check, CheckSettings
 from leaguekit.kit.exchanges import Network
 from leaguekit.kit.referee import faults, matches, posts, registration, reliability, results, retries
 from leaguekit.kit.referee.harness import RefereeHarness
@@ -37,12 +37,5 @@ CHECKS: list[Check[RefereeHarness]] = [check for area in AREAS for check in area
 async def check_referee(
     world: World, network: Network, *, port: int = 0, url: str | None = None, settings: CheckSettings = DEFAULTS
 ) -> Report:
-    """Check the referee that registers at ``port``, or the one at ``url``, which does not register.
-
-    The network stays open, because the referee may still need it.
-    """
-    harness = RefereeHarness(world, network, url=url, settings=settings)
-    await harness.open(port)
-    # The name of the referee is known only after its registration.
-    outcomes = await run_checks(CHECKS, harness, settings)
-    return Report("referee", harness.name, outcomes)
+    """Check the referee that registers at ``port``, or the one at ``url``, which does not register."""
+    return await RefereeHarness(world, network, url=url, settings=settings).check(CHECKS, port)

@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from leaguekit.agents.world import World
-from leaguekit.games.base import DEFAULT_GAME, SIDES, Side
-from leaguekit.kit.agent_harness import AgentHarness
+from leaguekit.games.base import SIDES, Side
 from leaguekit.kit.checks import DEFAULTS, CheckSettings, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, Network, Refusal
-from leaguekit.kit.incoming import MessagesByName, StartsWith, is_a, kind_of
+from leaguekit.kit.documented_game import GAME
+from leaguekit.kit.exchanges import IncomingRequest, Json, Network, Refusal, is_a
+from leaguekit.kit.field_checks import StartsWith
+from leaguekit.kit.harness import AgentHarness
 from leaguekit.kit.referee.kit_players import KitPlayer, Plan
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.ids import match_conversation, match_id, player_id
-from leaguekit.protocol.messages import Message
+from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.methods import BY_REQUEST, PING
 
 REFEREE_ID = "REF07"
-GAME = DEFAULT_GAME
+
 # The limits of the documents, and the short limits of most matches here.
 REAL_LIMITS = m.TimeLimits(join_seconds=5, choice_seconds=30, game_over_seconds=5, max_retries=3, retry_seconds=2)
 SHORT_LIMITS = m.TimeLimits(join_seconds=0.6, choice_seconds=0.8, game_over_seconds=1, max_retries=3, retry_seconds=0.4)
@@ -41,21 +41,22 @@ RECORD = m.OwnRecord(wins=2, losses=1, draws=3, points=9)
 
 # The message because of which a referee starts a match.
 StartMode = Literal["assignment", "announcement"]
-# Is called with the number of reports of a match before the manager answers one. Raises Refusal for an error.
-ReportHook = Callable[[int], Awaitable[None]]
+# How the manager answers the first report of a match, if not by accepting it.
+FirstAnswer = Refusal | Literal["silence"] | None
 
 
+@dataclass
 class AssignedMatch:
     """One match that the referee is given, with its players and its reports."""
 
-    def __init__(
-        self, assignment: m.MatchAssignment, players: dict[Side, KitPlayer], before_report_answer: ReportHook | None
-    ) -> None:
-        self.assignment = assignment
-        self.match_id = assignment.match_id
-        self.players = players
-        self.before_report_answer = before_report_answer
-        self.reports: list[IncomingRequest] = []
+    assignment: m.MatchAssignment
+    players: dict[Side, KitPlayer]
+    first_answer: FirstAnswer
+    reports: list[IncomingRequest] = field(default_factory=list)
+
+    @property
+    def match_id(self) -> str:
+        return self.assignment.match_id
 
     @property
     def report(self) -> IncomingRequest:
@@ -64,10 +65,11 @@ class AssignedMatch:
             raise NotRun(f"there is no report of {self.match_id} to look at")
         return self.reports[0]
 
-    def check_reported(self, expected: str) -> None:
-        """Raise Failed if the match was not reported."""
+    def require_report(self, expected: str) -> IncomingRequest:
+        """Return the first report of the match. Raises Failed if there is none."""
         if not self.reports:
             raise Failed(Evidence(came="no report", expected=expected))
+        return self.report
 
     @property
     def result(self) -> Json:
@@ -75,7 +77,7 @@ class AssignedMatch:
         result = self.report.message.get("result")
         return result if isinstance(result, dict) else {}
 
-    def received(self, side: Side, kind: type[Message]) -> list[IncomingRequest]:
+    def received(self, side: Side, kind: type[m.Message]) -> list[IncomingRequest]:
         """Return the requests of a kind that a player has received."""
         return self.players[side].received(kind)
 
@@ -101,7 +103,6 @@ class RefereeHarness(AgentHarness):
         self, world: World, network: Network, *, url: str | None = None, settings: CheckSettings = DEFAULTS
     ) -> None:
         super().__init__(world, network, url, settings)
-        self.messages = MessagesByName()
         if not self.expects_registration:
             self.messages.reasons["registration"] = self.why_not_registered
         self.start_mode: StartMode | None = None
@@ -123,10 +124,10 @@ class RefereeHarness(AgentHarness):
     # Requests of the referee
 
     def is_registration(self, request: IncomingRequest) -> bool:
-        return kind_of(request) is m.RefereeRegisterRequest
+        return request.kind is m.RefereeRegisterRequest
 
     async def respond(self, request: IncomingRequest) -> Any:
-        kind = kind_of(request)
+        kind = request.kind
         if self.is_registration(request):
             return await self.register(request)
         if kind is m.MatchResultReport:
@@ -144,8 +145,10 @@ class RefereeHarness(AgentHarness):
         if match is None:
             raise Refusal(5002, "Match not found")
         match.reports.append(request)
-        if match.before_report_answer is not None:
-            await match.before_report_answer(len(match.reports))
+        if match.first_answer is not None and len(match.reports) == 1:
+            if isinstance(match.first_answer, Refusal):
+                raise match.first_answer
+            await asyncio.Event().wait()
         ids = {"status": "ACCEPTED", "match_id": match.match_id, "round_id": match.assignment.round_id}
         return self.answer_to(request.message, m.MatchResultAck) | ids
 
@@ -156,14 +159,8 @@ class RefereeHarness(AgentHarness):
 
     # Messages to the referee
 
-    async def send(self, name: str, message: m.Request) -> Exchange:
-        """Send the referee a message, and keep the exchange under ``name``."""
-        method = BY_REQUEST[type(message)]
-        self.answers[name] = await self.client.call(self.url, method.name, message, method.seconds)
-        return self.answers[name]
-
     def good_call(self) -> m.Request:
-        """Return a message that changes nothing."""
+        """Return the end of a round that was never played."""
         return m.RoundCompleted(
             **self.envelope("conv-round-999-complete"), round_id=999, next_round_id=None, matches_completed=1
         )
@@ -191,48 +188,36 @@ class RefereeHarness(AgentHarness):
         *,
         limits: m.TimeLimits = SHORT_LIMITS,
         absent: Side | None = None,
-        before_report_answer: ReportHook | None = None,
+        first_answer: FirstAnswer = None,
         number: int = 1,
         round_id: int | None = None,
     ) -> AssignedMatch:
         """Prepare a match, and keep it under ``name``. The player of the side ``absent`` cannot be reached."""
         round_number = next(self._round_numbers) if round_id is None else round_id
         match_name = match_id(round_number, number)
-        ids: dict[Side, str] = {side: player_id(next(self._player_numbers)) for side in SIDES}
-        given = {one: tokens.new_token(one, self.world.entropy(tokens.ENTROPY_BYTES)) for one in ids.values()}
         purpose = (self.league_id, match_name, 1, REFEREE_ID)
         players: dict[Side, KitPlayer] = {}
+        assigned: dict[Side, m.AssignedPlayer] = {}
         plans: dict[Side, Plan] = {"A": a, "B": b}
         for side, plan in plans.items():
-            one = ids[side]
-            token = tokens.player_to_referee(tokens.signing_key(given[one]), *purpose)
-            players[side] = KitPlayer(self.world, one, match_name, token, plan)
-            players[side].url = NO_LISTENER if side == absent else await self.network.open(players[side].inbox)
-        assigned = {
-            side: m.AssignedPlayer(
-                player_id=player.player_id,
+            own_id = player_id(next(self._player_numbers))
+            token = tokens.new_token(own_id, self.world.entropy(tokens.ENTROPY_BYTES))
+            key = tokens.signing_key(token)
+            player = KitPlayer(self.world, own_id, match_name, tokens.player_to_referee(key, *purpose), plan)
+            player.url = NO_LISTENER if side == absent else await self.network.open(player.inbox)
+            players[side] = player
+            assigned[side] = m.AssignedPlayer(
+                player_id=own_id,
                 endpoint=player.url,
                 state="ACTIVE",
                 record=RECORD,
-                display_name=f"Player {player.player_id}",
-                shown_token=tokens.referee_to_player(tokens.signing_key(given[player.player_id]), *purpose),
+                display_name=f"Player {own_id}",
+                shown_token=tokens.referee_to_player(key, *purpose),
                 expected_token=player.token,
-                verifier=tokens.verifier(given[player.player_id]).hex(),
+                verifier=tokens.verifier(token).hex(),
             )
-            for side, player in players.items()
-        }
-        assignment = m.MatchAssignment(
-            **self.envelope(match_conversation(match_name)),
-            round_id=round_number,
-            match_id=match_name,
-            game_type=GAME,
-            attempt=1,
-            match_seed=self.world.entropy(32).hex(),
-            time_limits=limits,
-            player_A=assigned["A"],
-            player_B=assigned["B"],
-        )
-        self.matches[name] = AssignedMatch(assignment, players, before_report_answer)
+        assignment = self.assignment(round_number, match_name, GAME.name, limits, assigned)
+        self.matches[name] = AssignedMatch(assignment, players, first_answer)
         return self.matches[name]
 
     def announcement(self, *matches: AssignedMatch) -> m.RoundAnnouncement:
@@ -243,7 +228,7 @@ class RefereeHarness(AgentHarness):
             matches=[
                 m.AnnouncedMatch(
                     match_id=match.match_id,
-                    game_type=GAME,
+                    game_type=GAME.name,
                     player_A_id=match.players["A"].player_id,
                     player_B_id=match.players["B"].player_id,
                     referee_endpoint=self.url,
@@ -266,10 +251,10 @@ class RefereeHarness(AgentHarness):
         if self.start_mode == "assignment":
             await asyncio.gather(*(self.send(f"assignment of {match.match_id}", match.assignment) for match in matches))
 
-    def require_assignments(self) -> None:
+    def require_assignments(self, reason: str = "it starts its matches by the announcement") -> None:
         """Raise NotRun for a referee that starts its matches by the announcement."""
         if self.start_mode != "assignment":
-            raise NotRun("it starts its matches by the announcement")
+            raise NotRun(reason)
 
     async def play(self, name: str, a: Plan, b: Plan, *, slow: bool = False, **more: Any) -> AssignedMatch:
         """Play a match until its report, or for as long as a match can take. In a ``slow`` match a limit must pass."""

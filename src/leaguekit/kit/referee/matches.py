@@ -5,12 +5,22 @@ from __future__ import annotations
 from datetime import timedelta
 
 from leaguekit.games.base import SIDES, Side, other
-from leaguekit.kit.answer_checks import add_answer_checks, came_in_time
+from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
+from leaguekit.kit.documented_game import GAME, OTHER, ChoiceCall
 from leaguekit.kit.exchanges import Json
-from leaguekit.kit.field_checks import ANYTHING, Field, envelope, named, recommended
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, has
-from leaguekit.kit.referee.harness import GAME, REAL_LIMITS, RECORD, REFEREE_ID, AssignedMatch, RefereeHarness
+from leaguekit.kit.field_checks import (
+    ANYTHING,
+    Field,
+    ReceivedMessage,
+    add_answer_checks,
+    add_request_checks,
+    envelope,
+    has,
+    named,
+    recommended,
+)
+from leaguekit.kit.referee.harness import REAL_LIMITS, RECORD, REFEREE_ID, AssignedMatch, RefereeHarness
 from leaguekit.kit.referee.kit_players import chooses, joins, plan
 from leaguekit.kit.referee.registration import ping
 from leaguekit.protocol import messages as m
@@ -32,7 +42,7 @@ FIRST = "first"
 
 def match_values(match: AssignedMatch) -> Json:
     """Return the values that every message of a match must have."""
-    return {"match_id": match.match_id, "game_type": GAME}
+    return {"match_id": match.match_id, "game_type": GAME.name}
 
 
 def keep_first_messages(harness: RefereeHarness, name: str, kind: type[m.Message], more: dict[Side, Json]) -> Evidence:
@@ -48,7 +58,7 @@ def keep_first_messages(harness: RefereeHarness, name: str, kind: type[m.Message
         names = ", ".join(match.players[side].player_id for side in found) or "nobody"
         raise Failed(Evidence(came=f"it came to {names}", expected=expected))
     harness.messages[name] = [ReceivedMessage(found[side], wanted | more[side]) for side in SIDES]
-    return evidence(found["A"], expected)
+    return found["A"].evidence(expected)
 
 
 # Round and assignment
@@ -60,40 +70,29 @@ def referee_id_field(answer: type[m.Message]) -> Field:
         "referee_id",
         f"{m.message_type(answer)} carries the referee's id.",
         instead=("decision 22",),
-        value_in=lambda harness: REFEREE_ID if harness.expects_registration else ANYTHING,
+        value=lambda harness: REFEREE_ID if harness.expects_registration else ANYTHING,
     )
 
 
-@ROUND.required(
-    "begins",
-    "The referee begins a match that it was given, by start_match or by ROUND_ANNOUNCEMENT: it invites.",
-    "001-L0905",
-    "003-L0161a",
-    "decision 22",
-    needs=[ping],
-)
+@ROUND.required("001-L0905", "003-L0161a", "decision 22", needs=[ping])
 async def begins(harness: RefereeHarness) -> Evidence:
+    """The referee begins a match that it was given, by start_match or by ROUND_ANNOUNCEMENT: it invites."""
     match = await harness.play(
         FIRST,
-        plan("even"),
-        plan(join=joins(after=JOIN_DELAY_SECONDS), choose=chooses("odd", after=CHOICE_DELAY_SECONDS)),
+        plan(),
+        plan(join=joins(after=JOIN_DELAY_SECONDS), choose=chooses(OTHER, after=CHOICE_DELAY_SECONDS)),
     )
     invited = [one for side in SIDES for one in match.received(side, m.GameInvitation)]
     expected = "GAME_INVITATION to a player of the match"
     if not invited:
         sent = harness.answers.get(f"assignment of {match.match_id}") or harness.answers["announcement"]
         raise sent.failed(expected, "no invitation")
-    return evidence(invited[0], expected)
+    return invited[0].evidence(expected)
 
 
-@ROUND.required(
-    "announcement",
-    "The referee answers ROUND_ANNOUNCEMENT, in whatever words.",
-    "000-L1578",
-    "decision 24",
-    needs=[ping, begins],
-)
+@ROUND.required("000-L1578", "decision 24", needs=[ping, begins])
 async def announcement(harness: RefereeHarness) -> Evidence:
+    """The referee answers ROUND_ANNOUNCEMENT, in whatever words."""
     return came_in_time(harness.answers["announcement"])
 
 
@@ -110,7 +109,7 @@ add_answer_checks(
         Field(
             "round_id",
             "ROUND_ANNOUNCEMENT_ACK repeats the round_id.",
-            value_in=lambda harness: harness.matches[FIRST].assignment.round_id,
+            value=lambda harness: harness.matches[FIRST].assignment.round_id,
         ),
         referee_id_field(m.RoundAnnouncementAck),
     ),
@@ -118,13 +117,9 @@ add_answer_checks(
 )
 
 
-@ROUND.recommended(
-    "accepted",
-    "The referee answers start_match with MATCH_ASSIGNMENT_ACK, ACCEPTED, for that match and attempt.",
-    "decision 22",
-    needs=[begins],
-)
+@ROUND.recommended("decision 22", needs=[begins])
 async def accepted(harness: RefereeHarness) -> Evidence:
+    """The referee answers start_match with MATCH_ASSIGNMENT_ACK, ACCEPTED, for that match and attempt."""
     match = harness.matches[FIRST]
     return accepts_assignment(harness, match, f"assignment of {match.match_id}")
 
@@ -141,8 +136,9 @@ def accepts_assignment(harness: RefereeHarness, match: AssignedMatch, name: str)
 # Invitations
 
 
-@INVITATION.required("both", "Both players are invited.", "000-L0568", "001-L0903", needs=[begins])
+@INVITATION.required("000-L0568", "001-L0903", name="both", needs=[begins])
 async def both_invited(harness: RefereeHarness) -> Evidence:
+    """Both players are invited."""
     match = harness.matches[FIRST]
     more = {
         side: {
@@ -176,8 +172,9 @@ add_request_checks(
 # Calls
 
 
-@CALL.required("both", "Both players are called to choose.", "001-L1044", "000-L0749", needs=[both_invited])
+@CALL.required("001-L1044", "000-L0749", name="both", needs=[both_invited])
 async def both_called(harness: RefereeHarness) -> Evidence:
+    """Both players are called to choose."""
     match = harness.matches[FIRST]
     record = {name: getattr(RECORD, name) for name in ("wins", "losses", "draws")}
     known = {f"context.your_standings.{name}": count for name, count in record.items()}
@@ -191,15 +188,15 @@ async def both_called(harness: RefereeHarness) -> Evidence:
         }
         for side in SIDES
     }
-    return keep_first_messages(harness, "call", m.ChooseParityCall, more)
+    return keep_first_messages(harness, "call", ChoiceCall, more)
 
 
 add_request_checks(
     CALL,
     "call",
-    m.ChooseParityCall,
+    ChoiceCall,
     [
-        *envelope(m.ChooseParityCall, "referee: and its id", "001-L1053", has_token=True),
+        *envelope(ChoiceCall, "referee: and its id", "001-L1053", has_token=True),
         *named("The call", "match_id"),
         Field("player_id", "The call names the player that is asked."),
         *named("The call", "game_type"),
@@ -227,44 +224,36 @@ add_request_checks(
 )
 
 
-@CALL.required(
-    "after_both", "Nobody is called before both players have joined.", "000-L0802", "001-L1046", needs=[both_called]
-)
+@CALL.required("000-L0802", "001-L1046", name="after_both", needs=[both_called])
 async def called_after_both(harness: RefereeHarness) -> Evidence:
+    """Nobody is called before both players have joined."""
     match = harness.matches[FIRST]
     joined = max(match.players[side].answer_times.get(m.GameInvitation, float("inf")) for side in SIDES)
-    first = min((match.received(side, m.ChooseParityCall)[0] for side in SIDES), key=lambda one: one.loop_time)
-    return fail_if(first.loop_time < joined, evidence(first, "no call before both had joined"))
+    first = min((match.received(side, ChoiceCall)[0] for side in SIDES), key=lambda one: one.loop_time)
+    return first.fail_if(first.loop_time < joined, "no call before both had joined")
 
 
-@CALL.recommended(
-    "same_time", "Both players are called at the same time.", "000-L0803", needs=[both_called, called_after_both]
-)
+@CALL.recommended("000-L0803", needs=[both_called, called_after_both])
 async def same_time(harness: RefereeHarness) -> Evidence:
+    """Both players are called at the same time."""
     match = harness.matches[FIRST]
-    at = [match.received(side, m.ChooseParityCall)[0].loop_time for side in SIDES]
+    at = [match.received(side, ChoiceCall)[0].loop_time for side in SIDES]
     found = Evidence(came=f"{abs(at[0] - at[1]):.2f} s between the calls", expected="less than 0.2 s")
     return fail_if(abs(at[0] - at[1]) >= 0.2, found)
 
 
-@CALL.recommended(
-    "deadline_fits",
-    "The call's deadline is as far away as the limit: 30 seconds, or what the assignment says.",
-    "000-L0792",
-    "001-L1064b",
-    "decision 22",
-    needs=[both_called],
-)
+@CALL.recommended("000-L0792", "001-L1064b", "decision 22", needs=[both_called])
 async def deadline_fits(harness: RefereeHarness) -> Evidence:
+    """The call's deadline is as far away as the limit: 30 seconds, or what the assignment says."""
     match = harness.matches[FIRST]
     limits = match.assignment.time_limits if harness.start_mode == "assignment" else REAL_LIMITS
     for side in SIDES:
-        request = match.received(side, m.ChooseParityCall)[0]
+        request = match.received(side, ChoiceCall)[0]
         try:
             deadline = times.parse_timestamp(request.message["deadline"])
         except (KeyError, TypeError, ValueError, AttributeError):
             raise NotRun("there is no deadline that can be read") from None
         away = deadline - request.received_at - timedelta(seconds=limits.choice_seconds)
         if abs(away.total_seconds()) > ROUNDING_SECONDS:
-            raise Failed(evidence(request, f"a deadline {limits.choice_seconds:g} s away"))
-    return evidence(request, f"a deadline {limits.choice_seconds:g} s away")
+            raise request.failed(f"a deadline {limits.choice_seconds:g} s away")
+    return request.evidence(f"a deadline {limits.choice_seconds:g} s away")

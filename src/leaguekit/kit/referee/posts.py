@@ -3,97 +3,74 @@
 from __future__ import annotations
 
 from leaguekit.kit.answer_checks import is_refusal
-from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Exchange, Json
-from leaguekit.kit.incoming import evidence, is_a, value
-from leaguekit.kit.referee.faults import is_technical, require_tokens
+from leaguekit.kit.checks import Area, Evidence, NotRun
+from leaguekit.kit.documented_game import ONE, OTHER, WRONG_CHOICES, ChoiceCall
+from leaguekit.kit.exchanges import Exchange, is_a, with_changes
+from leaguekit.kit.field_checks import value
+from leaguekit.kit.harness import SECONDS
+from leaguekit.kit.referee.faults import NO_TOKENS, is_technical
 from leaguekit.kit.referee.harness import FORGED_AUTH, RefereeHarness
 from leaguekit.kit.referee.kit_players import joins, no_answer, plan
 from leaguekit.kit.referee.results import CAN_PLAY
 from leaguekit.kit.referee.retries import silent_call
 from leaguekit.kit.rpc_checks import has_error_code
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.methods import BY_REQUEST
 
 POST: Area[RefereeHarness] = Area("post", "What players post by themselves")
 
 # Long enough for all requests of these checks, also over a slow network.
 LONG_LIMITS = m.TimeLimits(join_seconds=10, choice_seconds=10, game_over_seconds=1, max_retries=3, retry_seconds=0.4)
-SECONDS = 10.0
-JOIN = BY_REQUEST[m.GameJoinAck].name
-CHOICE = BY_REQUEST[m.ChooseParityResponse].name
-
-
-async def _post(harness: RefereeHarness, name: str, method: str, message: Json) -> Exchange:
-    harness.answers[name] = await harness.client.call(harness.url, method, message, SECONDS)
-    return harness.answers[name]
 
 
 def _is_acknowledged(exchange: Exchange) -> Evidence:
-    expected = "a result with status: ACKNOWLEDGED"
-    result = exchange.message
-    return exchange.fail_if(result.get("status") != "ACKNOWLEDGED", expected)
+    return exchange.fail_if(exchange.message.get("status") != "ACKNOWLEDGED", "a result with status: ACKNOWLEDGED")
 
 
-@POST.recommended(
-    "join", "A player may post GAME_JOIN_ACK by itself, with its token.", "000-L0577", "decision 32", needs=CAN_PLAY
-)
+@POST.recommended("000-L0577", "decision 32", needs=CAN_PLAY)
 async def join(harness: RefereeHarness) -> Evidence:
-    require_tokens(harness)
+    """A player may post GAME_JOIN_ACK by itself, with its token."""
+    harness.require_assignments(NO_TOKENS)
     match = await harness.new_match(
-        "posts", plan(join=no_answer, choose=no_answer), plan("odd", join=joins(after=0.1)), limits=LONG_LIMITS
+        "posts", plan(join=no_answer, choose=no_answer), plan(OTHER, join=joins(after=0.1)), limits=LONG_LIMITS
     )
     a, b = match.players["A"], match.players["B"]
     await harness.start(match)
     await a.inbox.wait_for(is_a(m.GameInvitation), SECONDS)
-    await _post(harness, "choice too early", CHOICE, a.choice("even"))
-    await _post(harness, "join by a stranger", JOIN, a.join(auth_token=FORGED_AUTH))
-    anonymous = {name: one for name, one in a.join().items() if name != "auth_token"}
-    await _post(harness, "join without a token", JOIN, anonymous)
-    await _post(harness, "join in an unknown match", JOIN, a.join(match_id="R99M9"))
-    joined = await _post(harness, "join", JOIN, a.join())
-    await a.inbox.wait_for(is_a(m.ChooseParityCall), SECONDS if joined.result else 0.0)
-    await _post(harness, "choice by a stranger", CHOICE, a.choice("odd", auth_token=FORGED_AUTH))
-    await _post(harness, "choice for the other", CHOICE, b.choice("even", auth_token=a.token))
-    await _post(harness, "wrong choice", CHOICE, a.choice("EVEN"))
-    await _post(harness, "choice", CHOICE, a.choice("even"))
+    await harness.send("choice too early", a.choice(ONE))
+    await harness.send("join by a stranger", a.join(auth_token=FORGED_AUTH))
+    await harness.send("join without a token", with_changes(a.join(), {"auth_token": ...}))
+    await harness.send("join in an unknown match", a.join(match_id="R99M9"))
+    joined = await harness.send("join", a.join())
+    await a.inbox.wait_for(is_a(ChoiceCall), SECONDS if joined.result else 0.0)
+    await harness.send("choice by a stranger", a.choice(OTHER, auth_token=FORGED_AUTH))
+    await harness.send("choice for the other", b.choice(ONE, auth_token=a.token))
+    await harness.send("wrong choice", a.choice(WRONG_CHOICES[0]))
+    await harness.send("choice", a.choice(ONE))
     await harness.wait_for_end(match, LONG_LIMITS.join_seconds + LONG_LIMITS.choice_seconds)
-    await _post(harness, "choice after the end", CHOICE, a.choice("even"))
+    await harness.send("choice after the end", a.choice(ONE))
     return _is_acknowledged(joined)
 
 
-@POST.recommended(
-    "choice",
-    "A player may post CHOOSE_PARITY_RESPONSE by itself, with its token.",
-    "000-L0812",
-    "decision 32",
-    needs=[*CAN_PLAY, join],
-)
+@POST.recommended("000-L0812", "decision 32", needs=[*CAN_PLAY, join])
 async def choice(harness: RefereeHarness) -> Evidence:
-    _is_acknowledged(harness.answers["choice"])
+    """A player may post CHOOSE_PARITY_RESPONSE by itself, with its token."""
+    found = _is_acknowledged(harness.answers["choice"])
     match = harness.matches["posts"]
     chosen = value(match.result, f"details.choices.{match.players['A'].player_id}")
-    if chosen != "even" or is_technical(match):
-        raise Failed(evidence(match.report, "the choice that was posted, even"))
-    return harness.answers["choice"].evidence("a result with status: ACKNOWLEDGED")
+    match.report.fail_if(chosen != ONE or is_technical(match), f"the choice that was posted, {ONE}")
+    return found
 
 
-@POST.required(
-    "stranger",
-    "What is posted with a wrong token does not count: it neither joins nor chooses for a player.",
-    "003-L0130c",
-    "001-L1940",
-    "decision 32",
-    needs=CAN_PLAY,
-)
+@POST.required("003-L0130c", "001-L1940", "decision 32", needs=CAN_PLAY)
 async def stranger(harness: RefereeHarness) -> Evidence:
+    """What is posted with a wrong token does not count: it neither joins nor chooses for a player."""
     for name in ("join by a stranger", "join without a token", "choice by a stranger", "choice for the other"):
         is_refusal(harness.answers[name])
     return harness.answers["choice by a stranger"].evidence("a refusal")
 
 
 def _add_number_check(name: str, posted: str, number: int, sentence: str, *requirements: str) -> None:
-    @POST.recommended(name, sentence, *requirements, "decision 32", needs=[*CAN_PLAY, join, stranger])
+    @POST.recommended(*requirements, "decision 32", name=name, sentence=sentence, needs=[*CAN_PLAY, join, stranger])
     async def refused(harness: RefereeHarness) -> Evidence:
         return is_refusal(harness.answers[posted], number)
 
@@ -107,33 +84,21 @@ _add_number_check("state", "choice too early", 4005, "A choice before the call i
 _add_number_check("over", "choice after the end", 4005, "A choice after the end is refused with 4005.", "001-L1157")
 
 
-@POST.recommended(
-    "no_token",
-    "What is posted without a token is refused with E011.",
-    "000-L1228",
-    "decision 32",
-    needs=[*CAN_PLAY, join, stranger],
-)
+@POST.recommended("000-L1228", "decision 32", needs=[*CAN_PLAY, join, stranger])
 async def no_token(harness: RefereeHarness) -> Evidence:
+    """What is posted without a token is refused with E011."""
     return has_error_code(harness.answers["join without a token"], "E011")
 
 
-@POST.recommended(
-    "late",
-    "A choice after the limit is refused with -1, and told which limit that was.",
-    "001-L1158",
-    "001-L1169",
-    "001-L1170",
-    "decision 32",
-    needs=[*CAN_PLAY, join, silent_call],
-)
+@POST.recommended("001-L1158", "001-L1169", "001-L1170", "decision 32", needs=[*CAN_PLAY, join, silent_call])
 async def late(harness: RefereeHarness) -> Evidence:
-    require_tokens(harness)
+    """A choice after the limit is refused with -1, and the answer names the limit."""
+    harness.require_assignments(NO_TOKENS)
     match = harness.matches["silent call"]
     if not match.reports:
         raise NotRun("no match was lost by a choice that did not come")
     player = match.players["A"]
-    exchange = await _post(harness, "choice too late", CHOICE, player.choice("even"))
+    exchange = await harness.send("choice too late", player.choice(ONE))
     is_refusal(exchange, -1)
     data = exchange.error_data
     wanted = {"player_id": player.player_id, "timeout_seconds": match.assignment.time_limits.choice_seconds}

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from leaguekit.kit.agent_harness import PING_SECONDS
 from leaguekit.kit.answer_checks import came_in_time
-from leaguekit.kit.checks import Area, Evidence, fail_if
-from leaguekit.kit.field_checks import Field, envelope, recommended
-from leaguekit.kit.incoming import ReceivedMessage, StartsWith, add_request_checks, evidence
-from leaguekit.kit.referee.harness import GAME, RefereeHarness
+from leaguekit.kit.checks import Area, Evidence
+from leaguekit.kit.documented_game import GAME
+from leaguekit.kit.field_checks import Field, ReceivedMessage, StartsWith, add_request_checks, envelope, recommended
+from leaguekit.kit.referee.harness import RefereeHarness
 from leaguekit.kit.rpc_checks import add_rpc_checks
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.methods import PING
 
 REGISTER: Area[RefereeHarness] = Area("register", "Registration")
 REACH: Area[RefereeHarness] = Area("reach", "Reaching the referee")
 RPC: Area[RefereeHarness] = Area("rpc", "JSON-RPC 2.0")
 
 
-@REGISTER.required(
-    "comes",
-    "The referee registers: it posts REFEREE_REGISTER_REQUEST to the manager's /mcp.",
-    "000-L0087",
-    "001-L0098",
-    "001-L0008",
-)
+@REGISTER.required("000-L0087", "001-L0098", "001-L0008")
 async def comes(harness: RefereeHarness) -> Evidence:
-    expected = f"REFEREE_REGISTER_REQUEST posted to {harness.manager_url} within {harness.settings.timeout_seconds:g} s"
-    request = await harness.wait_for_registration()
-    if request is None:
-        raise harness.inbox.missing(expected)
-    harness.messages["registration"] = [ReceivedMessage(request, {"sender": StartsWith("referee:")})]
-    return evidence(request, expected)
+    """The referee registers: it posts REFEREE_REGISTER_REQUEST to the manager's /mcp."""
+    found = await harness.wait_for_registration()
+    harness.messages["registration"] = [ReceivedMessage(harness.registration, {"sender": StartsWith("referee:")})]
+    return found
 
 
 _fields = add_request_checks(
@@ -64,24 +54,19 @@ _fields = add_request_checks(
 _endpoint = next(one for one in _fields if one.id.endswith("contact_endpoint"))
 
 
-@REGISTER.required("even_odd", "The referee's games include even_odd.", "000-L0145", "decision 16", needs=[comes])
+@REGISTER.required("000-L0145", "decision 16", needs=[comes])
 async def even_odd(harness: RefereeHarness) -> Evidence:
+    """The referee's games include even_odd."""
     games = harness.meta_value(harness.registration, "game_types")
-    expected = f"{GAME} in referee_meta.game_types"
+    expected = f"{GAME.name} in referee_meta.game_types"
     # Another check finds a value that is not a list.
-    return fail_if(isinstance(games, list) and GAME not in games, evidence(harness.registration, expected))
+    return harness.registration.fail_if(isinstance(games, list) and GAME.name not in games, expected)
 
 
-@REACH.required(
-    "ping",
-    "The referee answers where it says it listens: any HTTP answer within 2 seconds.",
-    "000-L0126",
-    "000-L0146",
-    "decision 20",
-    needs=[_endpoint],
-)
+@REACH.required("000-L0126", "000-L0146", "decision 20", needs=[_endpoint])
 async def ping(harness: RefereeHarness) -> Evidence:
-    return came_in_time(await harness.client.call(harness.url, PING, {}, PING_SECONDS))
+    """The referee answers where it says it listens: any HTTP answer within 2 seconds."""
+    return came_in_time(await harness.ping())
 
 
 add_rpc_checks(RPC, "The referee", [ping], is_strict=False)

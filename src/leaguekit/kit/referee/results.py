@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from leaguekit.games import game
-from leaguekit.games.base import SIDES, Side, settled
-from leaguekit.games.even_odd import HIGHEST, number_parity
-from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
-from leaguekit.kit.exchanges import Json
-from leaguekit.kit.field_checks import Field, envelope, named, recommended
-from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, have_value, value
-from leaguekit.kit.referee.harness import AFTER_SECONDS, GAME, AssignedMatch, RefereeHarness
+from leaguekit.games.base import SIDES, Side
+from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
+from leaguekit.kit.documented_game import GAME, ONE, OTHER, ChoiceCall, can_be_drawn, winning_side
+from leaguekit.kit.field_checks import (
+    Field,
+    ReceivedMessage,
+    add_request_checks,
+    envelope,
+    have_value,
+    named,
+    recommended,
+    value,
+)
+from leaguekit.kit.referee.harness import AFTER_SECONDS, RefereeHarness
 from leaguekit.kit.referee.kit_players import plan
 from leaguekit.kit.referee.matches import FIRST, begins, both_called, both_invited, keep_first_messages, match_values
 from leaguekit.match.draw import opens
+from leaguekit.match.move_messages import number_fields
 from leaguekit.protocol import messages as m
 
 OVER: Area[RefereeHarness] = Area("over", "The end of a match")
@@ -22,14 +29,15 @@ REPORT: Area[RefereeHarness] = Area("report", "Reports")
 DRAW: Area[RefereeHarness] = Area("draw", "A drawn match")
 
 # The choices in the first match.
-CHOICES: dict[Side, str] = {"A": "even", "B": "odd"}
+CHOICES: dict[Side, str] = {"A": ONE, "B": OTHER}
 POINTS = {True: 3, False: 0}
 # Messages on two connections may arrive in another order. This is the largest difference allowed.
 JITTER_SECONDS = 0.05
 
 
-@OVER.required("both", "Both players are told the end by GAME_OVER.", "000-L0630", "001-L1202", needs=[both_called])
+@OVER.required("000-L0630", "001-L1202", name="both", needs=[both_called])
 async def over_sent(harness: RefereeHarness) -> Evidence:
+    """Both players get GAME_OVER at the end."""
     match = harness.matches[FIRST]
     choices = {match.players[side].player_id: CHOICES[side] for side in SIDES}
     wanted = {"game_result.status": "WIN", "game_result.choices": choices}
@@ -52,95 +60,77 @@ add_request_checks(
 )
 
 
-def _number(message: Json, path: str) -> int | None:
-    drawn = value(message, path)
-    return drawn if type(drawn) is int and 1 <= drawn <= HIGHEST else None
-
-
 def _both_have_value(harness: RefereeHarness, path: str, wanted: Any) -> Evidence:
     return have_value(path, wanted, *(request for request, _ in harness.messages["over"]))
 
 
 def number_in_game_over(harness: RefereeHarness) -> int:
     """Return the number in GAME_OVER. Raises NotRun if there is none."""
-    number = _number(harness.messages["over"][0].request.message, "game_result.drawn_number")
-    if number is None:
+    number = value(harness.messages["over"][0].request.message, "game_result.drawn_number")
+    if not can_be_drawn(number):
         raise NotRun("GAME_OVER gives no number from 1 to 10")
-    return number
+    return int(number)
 
 
-def winner_of(match: AssignedMatch, number: int) -> str | None:
-    """Return the winner by the rules of the game, or None."""
-    outcome = settled(game(GAME), number, {side: CHOICES[side] for side in SIDES})
-    return None if outcome is None or outcome.winner is None else match.players[outcome.winner].player_id
+def winner_of(harness: RefereeHarness) -> str | None:
+    """Return the winner of the first match by the rules of the game, or None."""
+    winner = winning_side(number_in_game_over(harness), CHOICES)
+    return None if winner is None else harness.matches[FIRST].players[winner].player_id
 
 
-@OVER.required(
-    "drawn_number",
-    "GAME_OVER gives the number drawn, from 1 to 10.",
-    "000-L0710",
-    "000-L0712",
-    needs=[over_sent],
-)
+@OVER.required("000-L0710", "000-L0712", needs=[over_sent])
 async def drawn_number(harness: RefereeHarness) -> Evidence:
+    """GAME_OVER gives the number drawn, from 1 to 10."""
     for request, _ in harness.messages["over"]:
-        found = fail_if(
-            _number(request.message, "game_result.drawn_number") is None,
-            evidence(request, "game_result.drawn_number: a whole number from 1 to 10"),
-        )
+        is_wrong = not can_be_drawn(value(request.message, "game_result.drawn_number"))
+        found = request.fail_if(is_wrong, "game_result.drawn_number: a whole number from 1 to 10")
     return found
 
 
-@OVER.required("number_parity", "number_parity is that of the number.", "000-L0714", needs=[over_sent, drawn_number])
+@OVER.required("000-L0714", name="number_parity", needs=[over_sent, drawn_number])
 async def right_parity(harness: RefereeHarness) -> Evidence:
-    parity = number_parity(number_in_game_over(harness))
-    return _both_have_value(harness, "game_result.number_parity", parity)
+    """number_parity is that of the number."""
+    wanted = number_fields(number_in_game_over(harness))["number_parity"]
+    return _both_have_value(harness, "game_result.number_parity", wanted)
 
 
-@OVER.required(
-    "winner",
-    "The winner is who alone chose the number's parity.",
-    "000-L0706",
-    "001-L1189",
-    needs=[over_sent, drawn_number],
-)
+@OVER.required("000-L0706", "001-L1189", name="winner", needs=[over_sent, drawn_number])
 async def right_winner(harness: RefereeHarness) -> Evidence:
-    winner = winner_of(harness.matches[FIRST], number_in_game_over(harness))
-    return _both_have_value(harness, "game_result.winner_player_id", winner)
+    """The winner is the only player that chose the number's parity."""
+    return _both_have_value(harness, "game_result.winner_player_id", winner_of(harness))
 
 
-@OVER.required("after_both", "GAME_OVER comes only when both players have chosen.", "001-L1204", needs=[over_sent])
+@OVER.required("001-L1204", name="after_both", needs=[over_sent])
 async def over_after_both(harness: RefereeHarness) -> Evidence:
+    """GAME_OVER comes only when both players have chosen."""
     match = harness.matches[FIRST]
-    chosen = max(match.players[side].answer_times.get(m.ChooseParityCall, float("inf")) for side in SIDES)
+    chosen = max(match.players[side].answer_times.get(ChoiceCall, float("inf")) for side in SIDES)
     first = min(match.game_overs().values(), key=lambda one: one.loop_time)
-    return fail_if(first.loop_time < chosen, evidence(first, "no GAME_OVER before both had chosen"))
+    return first.fail_if(first.loop_time < chosen, "no GAME_OVER before both had chosen")
 
 
-@OVER.required("same", "Both players are told the same end.", "000-L0737", needs=[over_sent])
+@OVER.required("000-L0737", name="same", needs=[over_sent])
 async def same_end(harness: RefereeHarness) -> Evidence:
-    one, two = (request.message.get("game_result") for request, _ in harness.messages["over"])
-    found = harness.messages["over"][1].request
-    if one != two:
-        raise Failed(evidence(found, f"the same game_result as the other player's: {one}"))
-    return evidence(found, "the same game_result to both")
+    """Both players get the same result."""
+    one, two = (request for request, _ in harness.messages["over"])
+    first = one.message.get("game_result")
+    if two.message.get("game_result") != first:
+        raise two.failed(f"the same game_result as the other player's: {first}")
+    return two.evidence("the same game_result to both")
 
 
-@OVER.recommended("once", "Each player is told the end once.", "000-L0737", needs=[over_sent])
+@OVER.recommended("000-L0737", name="once", needs=[over_sent])
 async def sent_once(harness: RefereeHarness) -> Evidence:
+    """Each player gets GAME_OVER once."""
     counts = [len(harness.matches[FIRST].received(side, m.GameOver)) for side in SIDES]
     if counts != [1, 1]:
         raise Failed(Evidence(came=f"{counts[0]} and {counts[1]} GAME_OVER", expected="one to each"))
     return Evidence(came="one to each", expected="one to each")
 
 
-@OVER.recommended(
-    "opens",
-    "What GAME_OVER reveals opens the commitment of the call.",
-    "decision 22",
-    needs=[both_called, over_sent],
-)
+@OVER.recommended("decision 22", name="opens", needs=[both_called, over_sent])
 async def opens_commitment(harness: RefereeHarness) -> Evidence:
+    """What GAME_OVER reveals opens the commitment of the call."""
     number = number_in_game_over(harness)
     for (call, _), (over, _) in zip(harness.messages["call"], harness.messages["over"], strict=True):
         promised = value(call.message, "context.draw_commitment")
@@ -149,62 +139,52 @@ async def opens_commitment(harness: RefereeHarness) -> Evidence:
         nonce = value(over.message, "game_result.draw_nonce")
         if not isinstance(nonce, str) or not opens(promised, nonce, number):
             expected = f"a draw_nonce for which SHA-256 of <nonce>:{number} is {promised}"
-            raise Failed(evidence(over, expected, f"draw_nonce: {nonce}"))
-    return evidence(over, "the nonce that opens the commitment")
+            raise over.failed(expected, f"draw_nonce: {nonce}")
+    return over.evidence("the nonce that opens the commitment")
 
 
-@OVER.recommended("seed", "The number is the one that the assignment's seed gives.", "decision 22", needs=[over_sent])
+@OVER.recommended("decision 22", name="seed", needs=[over_sent])
 async def from_seed(harness: RefereeHarness) -> Evidence:
-    if harness.start_mode != "assignment":
-        raise NotRun("the referee was given no seed: it starts its matches by the announcement")
+    """The number is the one that the assignment's seed gives."""
+    harness.require_assignments("the referee was given no seed: it starts its matches by the announcement")
     number_in_game_over(harness)
-    drawn = game(GAME).draw(bytes.fromhex(harness.matches[FIRST].assignment.match_seed))
+    drawn = GAME.draw(bytes.fromhex(harness.matches[FIRST].assignment.match_seed))
     return have_value("game_result.drawn_number", drawn, harness.messages["over"][0].request)
 
 
-@OVER.required(
-    "conversation",
-    "All messages of a match carry the conversation_id of its invitation.",
-    "000-L0557",
-    needs=[both_invited, both_called, over_sent],
-)
+@OVER.required("000-L0557", name="conversation", needs=[both_invited, both_called, over_sent])
 async def one_conversation(harness: RefereeHarness) -> Evidence:
+    """All messages of a match carry the conversation_id of its invitation."""
     for number, _ in enumerate(SIDES):
         messages = [harness.messages[name][number].request for name in ("invitation", "call", "over")]
         ids = [one.message.get("conversation_id") for one in messages]
         if any(one != ids[0] for one in ids if isinstance(one, str)) and isinstance(ids[0], str):
-            raise Failed(evidence(messages[-1], f"conversation_id: {ids[0]}", " and ".join(map(str, ids))))
-    return evidence(messages[-1], f"conversation_id: {ids[0]}")
+            raise messages[-1].failed(f"conversation_id: {ids[0]}", " and ".join(map(str, ids)))
+    return messages[-1].evidence(f"conversation_id: {ids[0]}")
 
 
-@OVER.recommended(
-    "token",
-    "The referee does not show its own token to players, but what the assignment gave it for them.",
-    "003-L0130c",
-    "decision 19",
-    needs=[both_invited],
-)
+@OVER.recommended("003-L0130c", "decision 19", name="token", needs=[both_invited])
 async def token_kept(harness: RefereeHarness) -> Evidence:
+    """The referee does not show its own token to players, but what the assignment gave it for them."""
     match = harness.matches[FIRST]
     sent = [one for player in match.players.values() for one in player.inbox.requests]
     if not harness.expects_registration:
         raise NotRun("the referee has no token of ours")
     for request in sent:
         if harness.token in request.body.decode(errors="replace"):
-            raise Failed(evidence(request, "the shown_token of the assignment, and not the referee's own"))
-    return evidence(sent[0], "the shown_token of the assignment")
+            raise request.failed("the shown_token of the assignment, and not the referee's own")
+    return sent[0].evidence("the shown_token of the assignment")
 
 
 # The report
 
 
-@REPORT.required(
-    "comes", "The referee reports the result to the manager.", "000-L0886", "003-L0161c", needs=[begins, both_called]
-)
+@REPORT.required("000-L0886", "003-L0161c", name="comes", needs=[begins, both_called])
 async def reported(harness: RefereeHarness) -> Evidence:
+    """The referee reports the result to the manager."""
     match = harness.matches[FIRST]
     expected = f"MATCH_RESULT_REPORT of {match.match_id}"
-    match.check_reported(expected)
+    match.require_report(expected)
     chosen = {match.players[side].player_id: CHOICES[side] for side in SIDES}
     known = {"auth_token": harness.token} if harness.expects_registration else {}
     wanted = (
@@ -220,7 +200,7 @@ async def reported(harness: RefereeHarness) -> Evidence:
         }
     )
     harness.messages["report"] = [ReceivedMessage(match.report, wanted)]
-    return evidence(match.report, expected)
+    return match.report.evidence(expected)
 
 
 add_request_checks(
@@ -242,84 +222,55 @@ add_request_checks(
 )
 
 
-@REPORT.required(
-    "drawn_number",
-    "The report gives the number that players were told.",
-    "000-L0936",
-    needs=[reported, drawn_number],
-)
+@REPORT.required("000-L0936", name="drawn_number", needs=[reported, drawn_number])
 async def reported_number(harness: RefereeHarness) -> Evidence:
+    """The report has the number that the players got."""
     return have_value("result.details.drawn_number", number_in_game_over(harness), harness.matches[FIRST].report)
 
 
-def _first_match_and_winner(harness: RefereeHarness) -> tuple[AssignedMatch, str | None]:
-    match = harness.matches[FIRST]
-    return match, winner_of(match, number_in_game_over(harness))
-
-
-@REPORT.required(
-    "winner",
-    "The report's winner is who won by the game's rules.",
-    "000-L0925",
-    "000-L0927",
-    needs=[reported, drawn_number],
-)
+@REPORT.required("000-L0925", "000-L0927", name="winner", needs=[reported, drawn_number])
 async def reported_winner(harness: RefereeHarness) -> Evidence:
-    match, winner = _first_match_and_winner(harness)
-    return have_value("result.winner", winner, match.report)
+    """The report's winner is the winner by the game's rules."""
+    return have_value("result.winner", winner_of(harness), harness.matches[FIRST].report)
 
 
-@REPORT.required(
-    "score",
-    "The report gives the winner 3 points and the loser 0.",
-    "000-L0932",
-    "000-L0929",
-    needs=[reported, drawn_number],
-)
+@REPORT.required("000-L0932", "000-L0929", name="score", needs=[reported, drawn_number])
 async def reported_score(harness: RefereeHarness) -> Evidence:
-    match, winner = _first_match_and_winner(harness)
+    """The report gives the winner 3 points and the loser 0."""
+    match, winner = harness.matches[FIRST], winner_of(harness)
     points = {player.player_id: POINTS[player.player_id == winner] for player in match.players.values()}
     return have_value("result.score", points, match.report)
 
 
-@REPORT.required(
-    "after_over",
-    "GAME_OVER has gone to both players before the report.",
-    "001-L1326",
-    "decision 34",
-    needs=[reported, over_sent],
-)
+@REPORT.required("001-L1326", "decision 34", name="after_over", needs=[reported, over_sent])
 async def report_after_over(harness: RefereeHarness) -> Evidence:
+    """GAME_OVER has gone to both players before the report."""
     match = harness.matches[FIRST]
     last = max(over.loop_time for over in match.game_overs().values())
     late = last - match.report.loop_time
-    if late > JITTER_SECONDS:
-        raise Failed(evidence(match.report, "GAME_OVER to both, then the report", f"a report {late:.2f} s too early"))
-    return evidence(match.report, "GAME_OVER to both, then the report")
+    return match.report.fail_if(
+        late > JITTER_SECONDS, "GAME_OVER to both, then the report", f"a report {late:.2f} s too early"
+    )
 
 
-@REPORT.required("once", "A report that was accepted is not sent again.", "001-L1471", "001-L1441", needs=[reported])
+@REPORT.required("001-L1471", "001-L1441", name="once", needs=[reported])
 async def reported_once(harness: RefereeHarness) -> Evidence:
+    """A report that was accepted is not sent again."""
     match = harness.matches[FIRST]
     await harness.inbox.wait_for(lambda _one: len(match.reports) > 1, AFTER_SECONDS)
     if len(match.reports) > 1:
-        raise Failed(evidence(match.reports[1], "one report", f"{len(match.reports)} reports"))
-    return evidence(match.report, "one report")
+        raise match.reports[1].failed("one report", f"{len(match.reports)} reports")
+    return match.report.evidence("one report")
 
 
 # Checks that must pass before other matches can be played: the referee plays one match and reports it.
 CAN_PLAY = [begins, both_invited, both_called, reported]
 
 
-@DRAW.required(
-    "over",
-    "When both chose the same, GAME_OVER says DRAW, and no winner.",
-    "000-L0707",
-    "000-L0703",
-    needs=[*CAN_PLAY, over_sent],
-)
+@DRAW.required("000-L0707", "000-L0703", name="over", needs=[*CAN_PLAY, over_sent])
 async def draw_in_game_over(harness: RefereeHarness) -> Evidence:
-    match = await harness.play("draw", plan("odd"), plan("odd"))
+    """When both chose the same, GAME_OVER says DRAW, and no winner."""
+    match = await harness.play("draw", plan(OTHER), plan(OTHER))
     game_overs = match.game_overs()
     if not game_overs:
         raise Failed(Evidence(came="no GAME_OVER", expected="GAME_OVER with status DRAW"))
@@ -329,9 +280,10 @@ async def draw_in_game_over(harness: RefereeHarness) -> Evidence:
     return found
 
 
-@DRAW.required("report", "A draw is reported with a point for each.", "000-L0926", "000-L0933", needs=CAN_PLAY)
+@DRAW.required("000-L0926", "000-L0933", name="report", needs=CAN_PLAY)
 async def draw_reported(harness: RefereeHarness) -> Evidence:
+    """A draw is reported with a point for each."""
     match = harness.matches["draw"]
-    match.check_reported(f"MATCH_RESULT_REPORT of {match.match_id}")
+    match.require_report(f"MATCH_RESULT_REPORT of {match.match_id}")
     have_value("result.winner", None, match.report)
     return have_value("result.score", {player.player_id: 1 for player in match.players.values()}, match.report)

@@ -24,26 +24,18 @@ def estimate_tokens(characters: int) -> int:
     return math.ceil(characters / CHARACTERS_PER_TOKEN)
 
 
-class Spending:
+class Spending(Struct, kw_only=True):
     """Counts tokens and their cost. Prices are per million tokens, in any currency."""
 
-    def __init__(
-        self,
-        *,
-        price_in: float | None = None,
-        price_out: float | None = None,
-        max_tokens: int | None = None,
-        max_cost: float | None = None,
-    ) -> None:
-        self.answers = 0
-        self.tokens_in = 0
-        self.tokens_out = 0
-        # Whether some of the numbers are estimates, because a server did not report them.
-        self.is_estimated = False
-        self._price_in = price_in
-        self._price_out = price_out
-        self._max_tokens = max_tokens
-        self._max_cost = max_cost
+    price_in: float | None
+    price_out: float | None
+    max_tokens: int | None
+    max_cost: float | None
+    answers: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    # Whether some of the numbers are estimates, because a server did not report them.
+    is_estimated: bool = False
 
     @property
     def cost(self) -> float | None:
@@ -61,11 +53,11 @@ class Spending:
     def limit_exceeded_by(self, tokens_in: int, tokens_out: int) -> str | None:
         """A sentence about the limit that this number of further tokens would exceed. None if there is none."""
         total_in, total_out = self.tokens_in + tokens_in, self.tokens_out + tokens_out
-        if self._max_tokens is not None and total_in + total_out > self._max_tokens:
-            return f"the next answer might exceed max_tokens_total={self._max_tokens:,}"
+        if self.max_tokens is not None and total_in + total_out > self.max_tokens:
+            return f"the next answer might exceed max_tokens_total={self.max_tokens:,}"
         cost = self._cost(total_in, total_out)
-        if self._max_cost is not None and cost is not None and cost > self._max_cost:
-            return f"the next answer might exceed max_cost={self._max_cost:g}"
+        if self.max_cost is not None and cost is not None and cost > self.max_cost:
+            return f"the next answer might exceed max_cost={self.max_cost:g}"
         return None
 
     def as_json(self) -> dict[str, Any]:
@@ -83,6 +75,6 @@ class Spending:
         return f"{about}{self.tokens_in:,} tokens in and {self.tokens_out:,} out{cost}"
 
     def _cost(self, tokens_in: int, tokens_out: int) -> float | None:
-        if self._price_in is None or self._price_out is None:
+        if self.price_in is None or self.price_out is None:
             return None
-        return (tokens_in * self._price_in + tokens_out * self._price_out) / _MILLION
+        return (tokens_in * self.price_in + tokens_out * self.price_out) / _MILLION

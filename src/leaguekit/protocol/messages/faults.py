@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import (
     Count,
     ErrorCode,
@@ -89,81 +90,34 @@ class LeagueErrorAck(AgentAnswer, kw_only=True, tag="LEAGUE_ERROR_ACK"):
     referee_id: AckReferee = UNSET
 
 
-def league_error(
-    envelope: Envelope,
-    *,
-    code: str,
-    name: str,
-    original_message_type: str,
-    action_required: str,
-    retryable: bool,
-    consequence: str,
-    detail: str,
-    context: dict[str, Any],
-    affected_player: str | None = None,
-    retry_info: RetryInfo | UnsetType = UNSET,
-) -> LeagueError:
-    """A LEAGUE_ERROR with the fields of every document."""
-    return LeagueError(
-        **envelope,
-        error_code=code,
-        error_description=name,
-        error_name=name,
-        original_message_type=original_message_type,
-        affected_player=affected_player,
-        action_required=action_required,
-        retryable=retryable,
-        retry_info=retry_info,
-        consequence=consequence,
-        context={"detail": detail, "action": original_message_type} | context,
-    )
-
-
 def game_error(
     envelope: Envelope,
     *,
     code: str,
-    name: str,
-    match_id: str | UnsetType,
     player_id: str | None,
-    action_required: str,
-    consequence: str,
-    retryable: bool,
+    detail: str,
     retry_count: int,
     max_retries: int,
-    detail: str,
-    game_state: MatchState | UnsetType = UNSET,
     next_retry_at: str | UnsetType = UNSET,
     time_remaining: float | UnsetType = UNSET,
     context: dict[str, Any] | None = None,
-    auth_token: str | UnsetType = UNSET,
-    league_id: str | UnsetType = UNSET,
-    round_id: int | UnsetType = UNSET,
+    **fields: Any,
 ) -> GameError:
     """A GAME_ERROR with the fields of every document. The retries are both at the top and in ``retry_info``."""
+    retries: dict[str, Any] = {
+        "retry_count": retry_count,
+        "max_retries": max_retries,
+        "time_remaining": time_remaining,
+    }
     return GameError(
         **envelope,
-        auth_token=auth_token,
+        **fields,
+        **retries,
         error_code=code,
-        error_description=name,
-        error_name=name,
-        match_id=match_id,
+        error_description=CATALOGUE[code].name,
+        error_name=CATALOGUE[code].name,
         affected_player=player_id,
         player_id=player_id,
-        action_required=action_required,
-        retry_info=RetryInfo(
-            retry_count=retry_count,
-            max_retries=max_retries,
-            next_retry_at=next_retry_at,
-            time_remaining=time_remaining,
-        ),
-        retry_count=retry_count,
-        max_retries=max_retries,
-        time_remaining=time_remaining,
-        retryable=retryable,
-        game_state=game_state,
-        consequence=consequence,
+        retry_info=RetryInfo(**retries, next_retry_at=next_retry_at),
         context={"detail": detail} | (context or {}),
-        league_id=league_id,
-        round_id=round_id,
     )

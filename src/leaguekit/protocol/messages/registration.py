@@ -22,6 +22,9 @@ from leaguekit.protocol.fields import (
 )
 from leaguekit.protocol.messages.base import Answer, Conditional, Needs, Request
 
+ProtocolVersion = Annotated[
+    Version | UnsetType, doc("The protocol version it speaks; 2.1.0 when left out", "003-L0279", examples=["2.1.0"])
+]
 Games = Annotated[list[GameType], Meta(min_length=1, max_length=50)]
 
 
@@ -32,10 +35,7 @@ class PlayerMeta(Struct, kw_only=True):
     version: Annotated[Version, doc("The agent's own version", "000-L0235")]
     game_types: Annotated[Games, doc("The games it can play; the league's must be among them", "000-L0239")]
     contact_endpoint: Annotated[Url, doc("Where others call it", "000-L0243")]
-    protocol_version: Annotated[
-        Version | UnsetType,
-        doc("The protocol version it speaks; 2.1.0 when left out", "003-L0279", examples=["2.1.0"]),
-    ] = UNSET
+    protocol_version: ProtocolVersion = UNSET
 
 
 class RefereeMeta(Struct, kw_only=True):
@@ -49,10 +49,7 @@ class RefereeMeta(Struct, kw_only=True):
         Annotated[int, Meta(ge=1, le=10)] | UnsetType,
         doc("How many matches it takes at once; 1 when left out", "000-L0129"),
     ] = UNSET
-    protocol_version: Annotated[
-        Version | UnsetType,
-        doc("The protocol version it speaks; 2.1.0 when left out", "003-L0279", examples=["2.1.0"]),
-    ] = UNSET
+    protocol_version: ProtocolVersion = UNSET
     token_scheme: Annotated[
         Annotated[str, Meta(max_length=20)] | UnsetType,
         doc(

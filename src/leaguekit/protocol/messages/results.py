@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, convert
 
 from leaguekit.protocol.fields import (
     ERROR_CODE,
@@ -31,7 +32,7 @@ from leaguekit.protocol.fields import (
 )
 from leaguekit.protocol.messages.base import Answer, Conditional, Needs, Request
 from leaguekit.protocol.messages.matches import DrawnNumber, MoveOrigins
-from leaguekit.protocol.messages.rounds import MAX_STANDINGS, FinalStanding
+from leaguekit.protocol.messages.rounds import MAX_STANDINGS, FinalStanding, TotalPlayers
 
 
 class BrokenRule(Struct, kw_only=True, omit_defaults=True):
@@ -119,6 +120,11 @@ class Standing(Struct, kw_only=True, gc=False):
     ] = UNSET
 
 
+def final_rows(rows: Iterable[Standing]) -> list[FinalStanding]:
+    """Rows of the standings in the form of LEAGUE_COMPLETED and of query answers."""
+    return convert(list(rows), list[FinalStanding], from_attributes=True)
+
+
 class OpponentRecord(Struct, kw_only=True):
     """A player's record against one opponent."""
 
@@ -198,9 +204,7 @@ class LeagueStandingsUpdate(Request, kw_only=True, tag="LEAGUE_STANDINGS_UPDATE"
     league_id: Annotated[LeagueId, doc("The league", "000-L0990")]
     round_id: Annotated[RoundId, doc("The round", "000-L0991")]
     standings: Annotated[Standings, doc("The table in the order of ranks", "000-L0993")]
-    total_players: Annotated[
-        Count | UnsetType, doc("Players in the league, where the table shows only some", "000-L1567")
-    ] = UNSET
+    total_players: TotalPlayers = UNSET
 
 
 class QueryParams(Struct, kw_only=True):

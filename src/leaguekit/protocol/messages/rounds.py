@@ -28,6 +28,7 @@ Acknowledged = Annotated[Literal["ACKNOWLEDGED"], doc("The message has arrived",
 AckPlayer = Annotated[PlayerId | UnsetType, doc("The player that acknowledges", "001-L0440")]
 AckReferee = Annotated[RefereeId | UnsetType, doc("The referee that acknowledges", "000-L0447")]
 AckRound = Annotated[RoundId, doc("The round acknowledged", "001-L0441")]
+TotalPlayers = Annotated[Count | UnsetType, doc("Players in the league, where the table shows only some", "000-L1567")]
 BY_ITS_SENDER = (Needs(("player_id", "referee_id")),)
 
 
@@ -119,42 +120,28 @@ class LeagueCompleted(Request, kw_only=True, tag="LEAGUE_COMPLETED"):
         Annotated[list[FinalStanding], Meta(max_length=MAX_STANDINGS)],
         doc("The final table in the order of ranks", "000-L0491"),
     ]
-    total_players: Annotated[
-        Count | UnsetType, doc("Players in the league, where the table shows only some", "000-L1567")
-    ] = UNSET
+    total_players: TotalPlayers = UNSET
 
 
-class RoundAnnouncementAck(AgentAnswer, Conditional, kw_only=True, tag="ROUND_ANNOUNCEMENT_ACK"):
+class _RoundAck(AgentAnswer, Conditional, kw_only=True):
+    conditions = BY_ITS_SENDER
+
+    status: Acknowledged
+    round_id: AckRound
+    player_id: AckPlayer = UNSET
+    referee_id: AckReferee = UNSET
+
+
+class RoundAnnouncementAck(_RoundAck, kw_only=True, tag="ROUND_ANNOUNCEMENT_ACK"):
     """An agent has heard of the round."""
 
-    conditions = BY_ITS_SENDER
 
-    status: Acknowledged
-    round_id: AckRound
-    player_id: AckPlayer = UNSET
-    referee_id: AckReferee = UNSET
-
-
-class StandingsUpdateAck(AgentAnswer, Conditional, kw_only=True, tag="STANDINGS_UPDATE_ACK"):
+class StandingsUpdateAck(_RoundAck, kw_only=True, tag="STANDINGS_UPDATE_ACK"):
     """An agent has the new standings."""
 
-    conditions = BY_ITS_SENDER
 
-    status: Acknowledged
-    round_id: AckRound
-    player_id: AckPlayer = UNSET
-    referee_id: AckReferee = UNSET
-
-
-class RoundCompletedAck(AgentAnswer, Conditional, kw_only=True, tag="ROUND_COMPLETED_ACK"):
+class RoundCompletedAck(_RoundAck, kw_only=True, tag="ROUND_COMPLETED_ACK"):
     """An agent knows that the round is over."""
-
-    conditions = BY_ITS_SENDER
-
-    status: Acknowledged
-    round_id: AckRound
-    player_id: AckPlayer = UNSET
-    referee_id: AckReferee = UNSET
 
 
 class LeagueCompletedAck(AgentAnswer, Conditional, kw_only=True, tag="LEAGUE_COMPLETED_ACK"):

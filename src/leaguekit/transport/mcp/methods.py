@@ -36,7 +36,7 @@ def _tool(method: Method, handler: Handler) -> Tool:
         except TooManyRequests as refused:
             raise ToolRefused(str(refused)) from None
         except RpcRefusal as refusal:
-            raise ToolRefused(_encode(refusal.error._asdict()).decode()) from None
+            raise ToolRefused(_encode(refusal.error).decode()) from None
         return answer
 
     request_type, answer_type = message_type(method.request), message_type(method.answer)
@@ -59,4 +59,5 @@ def _summary(message: type[Message]) -> str:
 
 @cache
 def _schema(message: type[Message]) -> Json:
-    return shorten_schema(message_schemas()[message_type(message)])
+    schema: Json = shorten_schema(message_schemas()[message_type(message)])
+    return schema

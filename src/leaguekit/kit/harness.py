@@ -1,16 +1,19 @@
-"""The kit as the manager of a player or a referee under test.
+"""What the checks of all agents share: calls of the agent under test, and what is kept of them.
 
-The agent registers with the kit. An agent that never registers is reached at a URL that the user gives.
+Harness       the state of the checks of one agent
+AgentHarness  the kit as the manager of a player or a referee, which registers with it
 """
 
 from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import CheckSettings, NotRun
+from leaguekit.games.base import Side
+from leaguekit.kit.checks import Check, CheckSettings, Evidence, NotRun, run_checks
 from leaguekit.kit.exchanges import (
     Exchange,
     ExchangesByName,
@@ -21,32 +24,81 @@ from leaguekit.kit.exchanges import (
     RecordingClient,
     conversation_in,
 )
-from leaguekit.kit.incoming import value
+from leaguekit.kit.field_checks import MessagesByName, value
+from leaguekit.kit.report import Report
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.ids import MANAGER, AgentRole
-from leaguekit.protocol.messages import Message, message_type
-from leaguekit.protocol.methods import BY_NAME, PING
+from leaguekit.protocol.ids import MANAGER, AgentRole, match_conversation
+from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
 
 PING_SECONDS = 2.0
+# How long the agent may take for an answer whose time no document limits.
+SECONDS = 10.0
 # Between two pings of an agent that should start or stop.
 PING_INTERVAL_SECONDS = 0.5
 
 
-class AgentHarness(ABC):
-    """The league around one agent. ``open`` starts to listen; ``inbox`` has the requests that the agent sends."""
+class Harness(ABC):
+    """The state of the checks of one agent. Exchanges and messages that several checks look at are kept by name."""
+
+    def __init__(self, world: World, network: Network, settings: CheckSettings) -> None:
+        self.world = world
+        self.network = network
+        self.settings = settings
+        self.answers = ExchangesByName()
+        self.messages = MessagesByName()
+        self.client = RecordingClient(network.caller)
+        self.league_id = ""
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """The URL at which the agent listens."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the agent, for people."""
+
+    @abstractmethod
+    def good_call(self) -> m.Request:
+        """Return a message that the agent must accept any number of times."""
+
+    def first(self, name: str) -> IncomingRequest:
+        """Return the first message that is kept under a name."""
+        return self.messages[name][0].request
+
+    async def post(self, body: bytes, call_id: int | str | None = None) -> Exchange:
+        """Post any body to the agent."""
+        return await self.client.post(self.url, body, SECONDS, call_id)
+
+    async def ping(self, seconds: float = PING_SECONDS) -> Exchange:
+        return await self.client.call(self.url, PING, {}, seconds)
+
+    async def call(self, message: m.Request | Json, *, method: str = "", call_id: int | str | None = None) -> Exchange:
+        """Call the agent with a message. ``method`` replaces the usual method."""
+        known = BY_REQUEST[m.BY_TYPE[message["message_type"]] if isinstance(message, dict) else type(message)]
+        return await self.client.call(self.url, method or known.name, message, known.seconds, call_id)
+
+    async def send(self, name: str, message: m.Request | Json, *, method: str = "") -> Exchange:
+        """Do the same, and keep the exchange under ``name``."""
+        self.answers[name] = await self.call(message, method=method)
+        return self.answers[name]
+
+
+class AgentHarness(Harness):
+    """The league around one agent. ``inbox`` has the requests that the agent sends.
+
+    An agent that never registers is reached at a URL that the user gives.
+    """
 
     role: ClassVar[AgentRole]
     # The id that the kit gives the agent.
     agent_id: ClassVar[str]
 
     def __init__(self, world: World, network: Network, url: str | None, settings: CheckSettings) -> None:
-        self.world = world
-        self.network = network
-        self.settings = settings
+        super().__init__(world, network, settings)
         self.manager_url = ""
-        self.answers = ExchangesByName()
-        self.client = RecordingClient(network.caller)
         self.inbox = Inbox(self.respond, world.now)
         self.league_id = f"league_check_{world.entropy(4).hex()}"
         self.token = tokens.new_token(self.agent_id, world.entropy(tokens.ENTROPY_BYTES))
@@ -55,6 +107,16 @@ class AgentHarness(ABC):
         self._given_url = url
         self._registration: IncomingRequest | None = None
         self._answered = asyncio.Event()
+
+    async def check(self, checks: Sequence[Check[Self]], port: int) -> Report:
+        """Run checks of the agent that registers at ``port``.
+
+        The network stays open, because the agent may still need it.
+        """
+        await self.open(port)
+        # The name of the agent is known only after its registration.
+        outcomes = await run_checks(checks, self, self.settings)
+        return Report(self.role, self.name, outcomes)
 
     async def open(self, port: int = 0) -> None:
         """Listen as the manager, and ask the person at the terminal to start the agent."""
@@ -83,16 +145,19 @@ class AgentHarness(ABC):
             raise NotRun(f"no {self.role} has registered" if self.expects_registration else self.why_not_registered)
         return self._registration
 
-    async def wait_for_registration(self) -> IncomingRequest | None:
-        """Wait until a registration has arrived and was answered. Return it, or None if none arrives in time."""
+    async def wait_for_registration(self) -> Evidence:
+        """Wait until a registration has arrived and was answered. Raises Failed if none arrives in time."""
         if not self.expects_registration:
             raise NotRun(self.why_not_registered)
+        kind = m.message_type(BY_NAME[f"register_{self.role}"].request)
+        expected = f"{kind} posted to {self.manager_url} within {self.settings.timeout_seconds:g} s"
         request = await self.inbox.wait_with_progress(
             self.is_registration, self.settings.timeout_seconds, self.role, self.settings.on_progress
         )
-        if request is not None:
-            await self._answered.wait()
-        return request
+        if request is None:
+            raise self.inbox.missing(expected)
+        await self._answered.wait()
+        return request.evidence(expected)
 
     @abstractmethod
     def is_registration(self, request: IncomingRequest) -> bool:
@@ -102,13 +167,17 @@ class AgentHarness(ABC):
         """Return the message in a registration."""
         return request.message
 
+    @property
+    def registered_message(self) -> Json:
+        """The message of the registration. Raises NotRun if there is none."""
+        return self.registration_message(self.registration)
+
     def meta_value(self, request: IncomingRequest, name: str) -> Any:
         """Return a value of ``player_meta`` or ``referee_meta`` in a registration."""
         return value(self.registration_message(request), f"{self.role}_meta.{name}")
 
     @property
     def url(self) -> str:
-        """The URL at which the agent listens."""
         if self._given_url is not None:
             return self._given_url
         endpoint = self.meta_value(self.registration, "contact_endpoint")
@@ -116,7 +185,6 @@ class AgentHarness(ABC):
 
     @property
     def name(self) -> str:
-        """The name of the agent, for people."""
         name = None if self._registration is None else self.meta_value(self._registration, "display_name")
         return name if isinstance(name, str) and name else self._given_url or f"the {self.role}"
 
@@ -144,19 +212,35 @@ class AgentHarness(ABC):
             "token_scheme": tokens.SCHEME,
         }
 
-    async def before_first_answer(self) -> None:  # noqa: B027 - optional
+    async def before_first_answer(self) -> None:
         """Is called while the agent waits for the answer to its first registration."""
 
     # Messages of the manager
 
-    def answer_to(self, message: Json, kind: type[Message]) -> Json:
+    def answer_to(self, message: Json, kind: type[m.Message]) -> Json:
         """Return the type and the envelope of an answer."""
-        return {**m.envelope(MANAGER, self.world.now(), conversation_in(message)), "message_type": message_type(kind)}
+        return {**m.envelope(MANAGER, self.world.now(), conversation_in(message)), "message_type": m.message_type(kind)}
 
     def envelope(self, conversation: str) -> dict[str, Any]:
         """Return the envelope of a message to the agent, with the token that proves who the manager is."""
         token = tokens.manager_to_agent(self.key, self.league_id, self.agent_id)
         return {**m.envelope(MANAGER, self.world.now(), conversation), "auth_token": token, "league_id": self.league_id}
+
+    def assignment(
+        self, round_id: int, name: str, game: str, limits: m.TimeLimits, players: dict[Side, m.AssignedPlayer]
+    ) -> m.MatchAssignment:
+        """Return the assignment of a match, as a referee gets it."""
+        return m.MatchAssignment(
+            **self.envelope(match_conversation(name)),
+            round_id=round_id,
+            match_id=name,
+            game_type=game,
+            attempt=1,
+            match_seed=self.world.entropy(32).hex(),
+            time_limits=limits,
+            player_A=players["A"],
+            player_B=players["B"],
+        )
 
     async def ping_until(self, seconds: float, *, until_there: bool) -> Exchange:
         """Ping the agent until it answers, or until it no longer answers. Return the last ping.
@@ -166,7 +250,7 @@ class AgentHarness(ABC):
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         while True:
-            exchange = await self.client.call(self.url, PING, {}, PING_SECONDS)
+            exchange = await self.ping()
             if (exchange.answer is not None) is until_there or loop.time() + PING_INTERVAL_SECONDS > deadline:
                 return exchange
             await asyncio.sleep(PING_INTERVAL_SECONDS)
