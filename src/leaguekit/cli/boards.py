@@ -21,17 +21,21 @@ _TEXT = 13
 Lines = list[list[Cell]]
 
 
-def draw_boards(live: Live, start: int, end: int) -> Lines:
-    """The boards of the latest round beside each other, as many as fit. Matches in play come first."""
+def draw_boards(live: Live, start: int, end: int, available: int) -> Lines:
+    """The boards of the latest round, as many as fit into half of the lines. Matches in play come first."""
     matches: list[InPlay | MatchRow] = [*live.playing.values(), *live.results.values()]
     latest = max([match.round_id for match in matches], default=0)
     in_round = [match for match in matches if match.round_id == latest]
     boards = [(match, view) for match in in_round if (view := _position(live, match))]
-    chosen = sorted(boards[: (end - start) // WIDTH], key=lambda board: board[0].match_id)
-    lines: Lines = [[] for _ in range(HEIGHT)] if chosen else []
-    for number, (match, view) in enumerate(chosen):
-        for line, cells in zip(lines, _draw(live, match, view, start + number * WIDTH), strict=True):
-            line.extend(cells)
+    columns, rows = (end - start) // WIDTH, max(1, available // 2 // (HEIGHT + 1))
+    chosen = sorted(boards[: columns * rows], key=lambda board: board[0].match_id)
+    lines: Lines = []
+    for first in range(0, len(chosen), max(1, columns)):
+        row: Lines = [[] for _ in range(HEIGHT)]
+        for number, (match, view) in enumerate(chosen[first : first + columns]):
+            for line, cells in zip(row, _draw(live, match, view, start + number * WIDTH), strict=True):
+                line.extend(cells)
+        lines += [*([[]] if lines else []), *row]
     return lines
 
 

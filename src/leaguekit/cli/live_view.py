@@ -154,7 +154,7 @@ def _player_cell(row: StandingRow, at: int) -> Cell:
 def _activity(live: Live, now: datetime, start: int, end: int, available: int) -> Lines:
     """The matches in play, the latest results, and news. Each gets its share of the lines."""
     share = max(2, available // 3)
-    boards = draw_boards(live, start, end) if available >= MIN_LINES_WITH_BOARDS else []
+    boards = draw_boards(live, start, end, available) if available >= MIN_LINES_WITH_BOARDS else []
     playing: Lines = [_match_cells(one, now, start, end) for one in live.playing.values()]
     results = sorted(live.results.values(), key=lambda one: one.ended_at or "", reverse=True)
     other_news = (one for one in live.news.values() if one.event != "ResultRecorded")

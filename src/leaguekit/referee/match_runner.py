@@ -258,13 +258,15 @@ class MatchRunner:
     def _perform(self, effects: list[s.Effect]) -> s.GameFault | None:
         """Perform effects. Returns the fault that answers a post."""
         fault: s.GameFault | None = None
-        is_new_turn = False
+        is_reported = False
         for effect in effects:
             match effect:
                 case s.Ask():
                     self._deadlines[effect.side] = effect.deadline
                     self._tasks.start(self._ask(effect))
-                    is_new_turn = True
+                    if not is_reported:
+                        is_reported = True
+                        self._on_stage(self)
                 case s.SendError(ask=None):
                     fault = effect.fault
                 case s.SendError():
@@ -272,11 +274,10 @@ class MatchRunner:
                     self._notifier.send(effect.side, error, BY_REQUEST[m.GameError].seconds)
                 case s.StageEntered():
                     self._stage_entered_at = self._world.timestamp()
-                    is_new_turn = True
+                    is_reported = True
+                    self._on_stage(self)
                 case s.Finish() | s.Void():
                     self._set_end(effect)
-        if is_new_turn:
-            self._on_stage(self)
         return fault
 
     async def _ask(self, ask: s.Ask) -> None:
