@@ -42,7 +42,12 @@ BYTES_PER_REQUEST = 2_048
 BYTES_PER_PAGE = 65_536
 # The longest possible name of a host, with a port.
 _MAX_HOST_LENGTH = 260
-_REGISTRATIONS = ("register_player", "register_referee")
+# The methods that cost more than one request, by all their names.
+_COSTS: dict[str | None, float] = {
+    name: REGISTRATION_COST
+    for name, method in BY_NAME.items()
+    if method.name in ("register_player", "register_referee")
+}
 
 
 # The key of a caller in its buckets: the id of an agent, or an address and the port that it called.
@@ -198,8 +203,7 @@ class RateLimiter:
             if self._over_limit:
                 account = self._identified_account(request.body, peer) or account
         else:
-            calls = request.calls
-            cost = _cost(calls[0].method) if len(calls) == 1 else sum(_cost(call.method) for call in calls)
+            cost = sum([_COSTS.get(call.method, 1.0) for call in request.calls])
             token = token_of(request)
             account = self._account(self._identify(token) if token else None, peer)
         if account is None:
@@ -271,8 +275,3 @@ def _host_in(call: Call | InvalidCall) -> str:
 def _address_key(peer: Peer) -> tuple[str, int]:
     # The port is part of the key because one server may serve many players, and one referee may call all of them.
     return address_block(peer.host), peer.server[1]
-
-
-def _cost(method: Any) -> float:
-    known = BY_NAME.get(method or "")
-    return REGISTRATION_COST if known is not None and known.name in _REGISTRATIONS else 1.0
