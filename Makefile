@@ -1,7 +1,9 @@
-# Everything here needs only Python 3.11 or newer and make. `make demo` and `make test` set up by themselves.
+# Everything here needs only Python 3.11 or newer and make. `make demo` and `make test` install what they need.
 
 PYTHON ?= python3
 BIN := .venv/bin
+# What the programs need, and what the tests need.
+RUNTIME := .venv/.runtime
 STAMP := .venv/.ready
 
 # Compiled once and not at every start of every process, whatever the shell says.
@@ -11,20 +13,31 @@ unexport PYTHONDONTWRITEBYTECODE
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(RUNTIME): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "leaguekit needs Python 3.11 or newer; this is $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "This Python cannot make virtual environments: the package python3-venv is missing (apt-get install python3-venv)."; exit 1; }
 	@echo "Setting up .venv (once) …"
 	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(STAMP): $(RUNTIME)
+	@echo "Installing what the tests need (once) …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-# In a terminal the rounds are announced a while before they begin, so that a person can follow, and the league's page
-# stays until Ctrl-C.
-demo: setup
-	@if test -t 1; then shown="--announce-lead 4 --stay"; fi; $(BIN)/league run --port 0 --data-dir SHARED $$shown
+# Two leagues: the specification's own game, and a game of skill. In a terminal they are played slowly enough to watch,
+# and the page of the second one stays until Ctrl-C.
+LEAGUE := $(BIN)/league run --port 0 --data-dir SHARED
+demo: $(RUNTIME)
+	@if test -t 1; then slow="--announce-lead 4 --move-delay 0.7" stay=--stay; fi; \
+	echo "First of two leagues: even/odd, the game of the specification. It is pure luck."; \
+	$(LEAGUE) $$slow || exit; \
+	printf '\nSecond league: tic-tac-toe, a game of skill. One of the players looks ahead.\n'; \
+	if test -t 1; then sleep 7; fi; \
+	$(LEAGUE) --game tic_tac_toe --strategies random,history_based,alternating,search $$slow $$stay
 
 # CI adds what measures the coverage. Some tests wait for real processes, so a third one has room beside two.
 TEST_OPTIONS ?=

@@ -331,7 +331,14 @@ SAMPLES: tuple[m.Message, ...] = (
     ),
     m.MatchAssignmentAck(**_referee, status="ACCEPTED", match_id="R1M1", attempt=1, reason=None),
     m.MatchProgress(
-        **_referee, **_of_match, attempt=1, stage="COLLECTING_CHOICES", entered_at=THEN, deadline=THEN, arrived=["P01"]
+        **_referee,
+        **_of_match,
+        attempt=1,
+        stage="COLLECTING_CHOICES",
+        entered_at=THEN,
+        deadline=THEN,
+        arrived=["P01"],
+        position={"board": "X........"},
     ),
     m.MatchProgressAck(**_manager, status="ACKNOWLEDGED", match_id="R1M1"),
     m.MatchTranscript(

@@ -37,7 +37,7 @@ INNER_LAYERS = {
         ("methods", "decoding", "responses", "rpc", "refusals", "schemas", "explain", "examples"),
     ),
     "transport": (("dialects", "client", "server"), ("mcp",)),
-    "player": (("llm",), ("strategy_loading", "decisions", "move_chooser", "agent", "player", "relay")),
+    "player": (("llm",), ("strategy_loading", "decisions", "move_chooser", "agent", "running", "player", "relay")),
     "kit": (("manager", "referee", "player"),),
 }
 # The core is pure: what it needs of the world is passed in.
@@ -189,6 +189,12 @@ def _loaded_by(statement: str) -> set[str]:
 def test_importing_the_package_loads_nothing_heavy() -> None:
     loaded = _loaded_by("import leaguekit")
     assert not loaded & {"msgspec", "jsonschema_rs", "asyncio", "leaguekit.protocol"}
+
+
+def test_the_player_of_an_author_loads_no_server_and_no_store_until_it_plays() -> None:
+    loaded = _loaded_by("from leaguekit import Context, Player\nPlayer('A', lambda ctx: ctx.valid_options[0])")
+    assert not loaded & {"asyncio", "fcntl", "httptools", "leaguekit.agents", "leaguekit.store", "leaguekit.transport"}
+    assert not loaded & {"sqlite3", "ssl", "starlette", "uvicorn", "uvloop"}
 
 
 def test_the_help_loads_nothing_heavy() -> None:

@@ -28,8 +28,9 @@ from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
 from leaguekit.match.draw import league_seed
 from leaguekit.match.signals import Void
+from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import PastMatch, ReplacedMove, Result, Strategy
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import check_can_play
 from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.fields import MatchRole

@@ -22,8 +22,9 @@ from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
 from leaguekit.manager.manager import Manager
+from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Strategy
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import times
 from leaguekit.protocol.decoding import violations

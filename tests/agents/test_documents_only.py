@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.player.player import PlayerAgent
+from leaguekit.player.agent import PlayerAgent
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.decoding import decode, of_type

@@ -14,7 +14,7 @@ import pytest
 
 from leaguekit.manager.league_runner import NOTIFIED_KEY
 from leaguekit.manager.returning_agents import MAX_RETURN_SECONDS
-from leaguekit.player.player import PlayerAgent
+from leaguekit.player.agent import PlayerAgent
 from leaguekit.protocol import tokens
 from leaguekit.sim.loop import run
 from leaguekit.store.memory import MemoryDisk, MemoryLog

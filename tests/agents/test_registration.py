@@ -15,7 +15,8 @@ import pytest
 
 from leaguekit.agents.registration import Identity, Registrar, RegistrationRefused
 from leaguekit.agents.world import World
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens

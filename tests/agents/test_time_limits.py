@@ -8,7 +8,8 @@ from random import Random
 
 import pytest
 
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.transport.base import Peer, TimedOut
 from tests.agents.leagues import BROADCASTS, MANAGER_URL, Exchange, Gate, Hall, after, in_virtual_time, silent, url_of

@@ -202,7 +202,7 @@ def test_what_cannot_be_copied_is_said_in_one_line_and_leaves_nothing(
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
         assert done.err.startswith(f"league {arguments[0]}: ")
         assert why in done.err
-    assert names(tmp_path / "out") in ([], ["league.db.lock"])
+    assert names(tmp_path / "out") in ([], ["league.db.lock", "league.db.lock.sqlite"])
 
 
 def test_a_store_is_not_copied_to_itself_or_to_a_folder(command: Command, store: Path, tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_ctrl_c_leaves_what_was_there(
     (out / "monday.db").write_text("the old one")
     head_path(out / "monday.db").write_text("7\n")
     assert command("backup", store, "--out", out / "monday.db", "--force").code == 130
-    assert set(names(out)) == {"monday.db", "monday.db.head", "monday.db.lock"}
+    assert set(names(out)) == {"monday.db", "monday.db.head", "monday.db.lock", "monday.db.lock.sqlite"}
     assert (out / "monday.db").read_text() == "the old one"
 
 
@@ -360,7 +360,7 @@ def test_what_is_left_of_a_store_that_was_removed_does_not_spoil_the_restored_on
     store.with_name("league.db-wal").write_bytes(b"\0" * 9_000)
     head_path(store).write_text("99\n")
     assert command("restore", backup, "--data-dir", tmp_path).code == 0
-    assert names(store.parent) == ["league.db", "league.db.head", "league.db.lock"]
+    assert names(store.parent) == [f"league.db{end}" for end in ("", ".head", ".lock", ".lock.sqlite")]
     assert command("verify", store).code == 0
 
 

@@ -187,6 +187,46 @@ def visible(state: Live, columns: int, lines: int, *notes: str, monkeypatch: pyt
     return put(state, columns, lines, *notes, monkeypatch=monkeypatch).seen()
 
 
+def with_boards(**positions: Any) -> Live:
+    """A league of tic-tac-toe in its second round. R2M1 and R2M2 are in play, unless ``R2M2`` is its result."""
+    state = live(playing=2, results=0, game_type="tic_tac_toe")
+    state.playing["R2M1"].position = positions["R2M1"]
+    if isinstance(positions["R2M2"], dict):
+        state.playing["R2M2"].position = positions["R2M2"]
+    else:
+        del state.playing["R2M2"]
+        row = MatchRow(match_id="R2M2", round_id=2, a=who(1), b=who(6), status="ended", ended_at=at(-1))
+        row.choices, row.winner = positions["R2M2"]
+        state.results["R2M2"] = row
+    return state
+
+
+def test_the_boards_of_a_round_are_beside_each_other_in_play_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = with_boards(R2M1={"board": "XO..X....", "moves": [0, 1, 4]}, R2M2=(("0,1,2", "3,4"), "P01"))
+    lines = visible(state, 80, 30, monkeypatch=monkeypatch)
+    first = lines.index("Boards") + 1
+    assert lines[first : first + 5] == [
+        " X │ O │ ·   R2M1                      X │ X │ X   R2M2",
+        "───┼───┼───  X Alice                  ───┼───┼───  X Alice",
+        " · │ X │ ·   O 李雷的机器人            O │ O │ ·   O Zoë",
+        "───┼───┼───                           ───┼───┼───",
+        " · │ · │ ·   李雷的机器人 to move      · │ · │ ·   Alice wins",
+    ]
+
+
+@pytest.mark.parametrize("board", [None, 7, "X", "?" * 9, "XXXXXXXXX"])
+def test_what_is_not_a_board_is_not_drawn(board: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = with_boards(R2M1={"board": board}, R2M2={})
+    assert "Boards" not in visible(state, 80, 30, monkeypatch=monkeypatch)
+
+
+def test_a_small_terminal_has_no_room_for_boards(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = with_boards(R2M1={"board": "XO..X....", "moves": [0, 1, 4]}, R2M2={})
+    assert "Boards" in visible(state, 80, 24, monkeypatch=monkeypatch)
+    assert "Boards" not in visible(state, 80, 18, monkeypatch=monkeypatch)
+    assert "Boards" not in visible(state, 30, 24, monkeypatch=monkeypatch)
+
+
 def test_news_name_players_and_say_a_name_once() -> None:
     other_news = NewsItem(number=9, at=at(0), event="PlayerWithdrawn", text="P01 withdraws: ill")
     assert news_text(other_news, live()) == "Alice (P01) withdraws: ill"

@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from leaguekit.cli import CommandError
+from leaguekit.cli import processes as processes_module
 from leaguekit.cli.processes import Processes
 from leaguekit.transport.server.server import CannotListen, listen
 from tests.programs import Program
@@ -28,6 +29,7 @@ def _limited(files: int) -> Callable[[], None]:
     return functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (files, files))
 
 
+@pytest.mark.parametrize("can_inherit", [True, False])
 @pytest.mark.parametrize(
     ("number", "why"),
     [
@@ -36,7 +38,10 @@ def _limited(files: int) -> Callable[[], None]:
         pytest.param(34, "SIGRTMIN", marks=REAL_TIME),
     ],
 )
-def test_a_process_that_any_signal_ends_is_started_again(number: int, why: str, tmp_path: Path) -> None:
+def test_a_process_that_any_signal_ends_is_started_again(
+    number: int, why: str, can_inherit: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes_module, "CAN_INHERIT", can_inherit)
     with Processes() as processes:
         processes.start("manager", listen("127.0.0.1", 0), *MANAGER, str(tmp_path))
         (child,) = psutil.Process().children()

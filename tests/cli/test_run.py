@@ -111,7 +111,7 @@ def test_a_league_ends_with_a_warning_if_moves_were_replaced(tmp_path: Path) -> 
 def test_a_league_of_another_game_has_strategies_that_fit_it(tmp_path: Path) -> None:
     told = played("run", "--port", "0", "--game", "tic_tac_toe", "--players", "5", "--json", "--data-dir", tmp_path)
     names = {row["display_name"].rpartition(" ")[0] for row in told["final_standings"]}
-    assert names == {"random", "alternating", "history_based", "frequency"}
+    assert names == {"random", "alternating", "history_based", "frequency", "search"}
     assert all(set(moves) == {"own"} for moves in told["moves"].values())
 
 
@@ -422,6 +422,7 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
     [
         (["run", "--players", "1"], "a league needs at least --players 2 and --referees 1"),
         (["run", "--referees", "0"], "a league needs at least --players 2 and --referees 1"),
+        (["run", "--move-delay", "-1"], "--move-delay must be from 0 to 10, got -1"),
         (["run", "--max-concurrent", "11"], "--max-concurrent must be from 1 to 10"),
         (
             ["run", "--game", "tic_tac_toe", "--strategies", "random,always_odd"],

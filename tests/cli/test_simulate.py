@@ -101,7 +101,7 @@ def test_by_default_there_is_a_player_for_each_strategy(capsys: pytest.CaptureFi
 
     assert players("--strategies", "random,frequency,alternating") == 3
     assert players("--strategies", "random") == 2
-    assert players() == len(STRATEGIES)
+    assert players() == len(strategies_for("even_odd"))
 
 
 def test_fresh_matches_know_no_history(tmp_path: Path) -> None:

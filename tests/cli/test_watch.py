@@ -332,3 +332,17 @@ def _read(terminal: int, until: str) -> str:
         assert select.select([terminal], [], [], deadline - time.monotonic())[0], text
         text += os.read(terminal, 65_536)
     return text.decode()
+
+
+def test_the_moves_of_a_match_are_seen_while_it_is_played(tmp_path: Path) -> None:
+    few = ["--players", "2", "--referees", "1", "--game", "tic_tac_toe", "--move-delay", "0.4"]
+    with Program("run", "--port", "0", "--data-dir", tmp_path, *few, "--stay") as run:
+        manager = run.said(r"manager: (http://\S+)")[1]
+        states = carried_out("watch", "--manager", manager, "--json")
+    playing = [match for line in states.stdout.splitlines() for match in json.loads(line)["playing"].values()]
+    boards = [match["position"]["board"] for match in playing if match.get("position")]
+    marks = [9 - board.count(".") for board in boards]
+    assert marks == sorted(marks)
+    assert len(set(marks)) > 2
+    # Each turn has its own clock.
+    assert len({match["deadline"] for match in playing if match.get("position")}) > 1

@@ -480,3 +480,13 @@ def test_a_game_may_take_as_many_turns_as_are_allowed():
 def test_nothing_to_play_with_is_no_proof():
     with pytest.raises(AssertionError, match="there must be a seed to play with"):
         check_game(EvenOdd(), seeds=[])
+
+
+class Forgetful(TicTacToe):
+    def position(self, view):
+        return Marked()
+
+
+def test_a_position_that_is_not_the_one_of_the_view_is_noticed():
+    with pytest.raises(AssertionError, match=r"^position must give a position with the same moves"):
+        check_game(Forgetful())

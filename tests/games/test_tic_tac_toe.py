@@ -105,6 +105,18 @@ def test_whatever_is_played_a_won_board_has_one_line_and_marks_in_balance(cells)
     assert board.count("X") - board.count("O") in (0, 1)
 
 
+def test_a_view_shows_the_whole_position_whatever_the_order_of_the_moves():
+    seen = GAME.position(GAME.view(after(4, 0, 8, 1), "B"))
+    assert seen == GAME.position(GAME.view(after(8, 1, 4, 0), None)) == (((4, 0, 8, 1)),)
+    assert GAME.position(GAME.view(START, None)) == START
+
+
+@pytest.mark.parametrize("board", [None, 7, "XO", "XO......?", "XX.......", "O........"])
+def test_what_is_not_a_board_is_refused(board):
+    with pytest.raises(ValueError, match=r"^cannot read the board"):
+        GAME.position({"board": board})
+
+
 def test_nothing_is_drawn_and_skill_counts():
     assert GAME.draw(b"any seed") is None
     assert GAME.luck == ""

@@ -88,5 +88,5 @@ def test_the_host_starts_a_gateway_too(tmp_path: Path) -> None:
             assert asyncio.run(asyncio.wait_for(play(), SECONDS))["rank"] in (1, 2)
             assert player.ended() == 0
         host.process.send_signal(signal.SIGINT)
-        assert host.ended() == 0
+        assert host.ended() == 130
         assert "--gateway" in host.stderr.partition("Go on with")[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from leaguekit.agents.credentials import TokenOwner, credentials_in
-from leaguekit.agents.registration import SETTLING_SECONDS
+from leaguekit.agents.registration import SETTLING_SECONDS, RegistrationRefused
 from leaguekit.gateway.gateway import COMING_BACK_SECONDS
 from leaguekit.gateway.relays import (
     GRACE_SECONDS,
@@ -27,7 +27,6 @@ from leaguekit.gateway.relays import (
 )
 from leaguekit.player.caller_checks import CallerVerifier
 from leaguekit.player.context import Context
-from leaguekit.player.player import RegistrationRefused
 from leaguekit.player.relay import SECRET_BYTES, RelayClient, RelayGiveRequest, RelayTakeRequest, endpoint_id
 from leaguekit.player.strategies import at_random
 from leaguekit.protocol import tokens

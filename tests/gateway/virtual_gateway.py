@@ -10,8 +10,9 @@ from typing import Any
 
 from leaguekit.gateway.gateway import Gateway
 from leaguekit.gateway.seats import MoveRequest, Seat
+from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Strategy
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.relay import RelayClient
 from leaguekit.player.strategies import at_random
 from tests.agents.leagues import MANAGER_URL, Hall

@@ -20,7 +20,8 @@ from leaguekit.kit.http_network import HttpNetwork
 from leaguekit.kit.player import CHECKS, check_player
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.report import Report
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy

@@ -12,7 +12,8 @@ from leaguekit.kit.checks import Check, CheckSettings
 from leaguekit.kit.player import CHECKS, check_player
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.report import Report
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim import loop
 from tests.kit.memory_network import KIT_URL, MemoryKitNetwork

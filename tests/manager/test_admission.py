@@ -14,7 +14,8 @@ from leaguekit.agents.world import World
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.manager.admission import RETURNS_BURST
 from leaguekit.manager.manager import Manager
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import codes, tokens
 from leaguekit.referee.referee import RefereeAgent

@@ -12,7 +12,8 @@ from typing import Any
 from msgspec import UNSET
 
 from leaguekit.agents.world import World
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.league import snapshot
 from leaguekit.league.events import ResultRecorded, decode
 from leaguekit.league.figures import figures
 from leaguekit.league.flat_tables import LeagueTables
 from leaguekit.league.state import fold
 from leaguekit.player.context import Context, Move
-from leaguekit.player.player import RegistrationRefused
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.web.app import Dashboard

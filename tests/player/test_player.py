@@ -21,8 +21,9 @@ import leaguekit
 from leaguekit.agents.serving import endpoint_of, serve
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES
+from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Context
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import decode, encode, violations

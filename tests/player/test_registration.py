@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
-from leaguekit.player.player import RegistrationRefused
+from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import encode, violations

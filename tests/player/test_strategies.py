@@ -15,6 +15,7 @@ import pytest
 from leaguekit import Context, Move
 from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES
+from leaguekit.player import search
 from leaguekit.player.context import PastMatch
 from leaguekit.player.decisions import Decision, decide
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, games_of, strategies_for
@@ -103,8 +104,9 @@ def test_a_strategy_plays_a_game_that_it_has_never_heard_of_or_says_that_it_cann
 
 def test_the_strategies_that_fit_a_game_are_those_with_an_idea_of_it() -> None:
     for_every_game = ["random", "alternating", "history_based"]
-    assert strategies_for("even_odd") == [*STRATEGIES]
-    assert strategies_for("tic_tac_toe") == strategies_for("rock_paper_scissors") == [*for_every_game, "frequency"]
+    assert strategies_for("even_odd") == [name for name in STRATEGIES if name != "search"]
+    assert strategies_for("rock_paper_scissors") == [*for_every_game, "frequency"]
+    assert strategies_for("tic_tac_toe") == [*for_every_game, "frequency", "search"]
     assert strategies_for("nim") == for_every_game
 
 
@@ -477,3 +479,49 @@ def test_an_error_is_traced_from_the_authors_own_first_line(inline: bool, kind: 
     error = (asyncio.run if not inline else run)(decide(strategy, even_odd(), 60, inline=inline)).error
     assert error is not None
     assert [frame.name for frame in traceback.extract_tb(error.__traceback__)] == [strategy.__name__]
+
+
+@pytest.mark.parametrize(
+    ("cells", "mark", "best"),
+    [
+        ("XX.OO....", "X", [2]),  # win
+        ("XX.O.....", "O", [2]),  # block
+        ("X........", "O", [4]),  # any other loses
+        ("X...O...X", "O", [1, 3, 5, 7]),  # a corner would lose to a fork
+        ("XO.......", "X", [3, 4, 6]),  # a fork, whatever the reply
+    ],
+)
+def test_search_looks_ahead(cells: str, mark: str, best: list[int]) -> None:
+    assert STRATEGIES["search"](board(cells, mark)) in best
+
+
+def test_search_never_loses() -> None:
+    """Every game that an opponent can play against it, with either mark."""
+    game = GAMES["tic_tac_toe"]
+
+    def outcomes(position, mine) -> set:
+        if (outcome := game.outcome(position)) is not None:
+            return {outcome.winner}
+        (side,) = game.to_move(position)
+        options = game.question(position, side).valid_options
+        if side == mine:
+            view = game.view(position, side)
+            options = [STRATEGIES["search"](Context(game_type=game.name, valid_options=options, view=view))]
+        return set().union(*(outcomes(game.play(position, {side: option}), mine) for option in options))
+
+    assert outcomes(game.start(None), "A") == {"A", None}
+    assert outcomes(game.start(None), "B") == {"B", None}
+
+
+def test_search_plays_what_it_has_found_when_a_game_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_kept", {})
+    monkeypatch.setattr(search, "MAX_POSITIONS", 60)
+    assert STRATEGIES["search"](board("XX.OO....", "X")) == 2
+    assert STRATEGIES["search"](board(".........", "X")) in range(9)
+
+
+def test_search_refuses_what_it_cannot_play() -> None:
+    assert games_of(STRATEGIES["search"]) == ("tic_tac_toe",)
+    for ctx, why in ((even_odd(), "search cannot play even_odd"), (board("?", "X"), "search cannot read the board")):
+        with pytest.raises(CannotPlay, match=f"^{why}"):
+            STRATEGIES["search"](ctx)

@@ -186,7 +186,7 @@ def test_the_same_command_goes_on_with_the_same_league_and_says_no_second_admin_
         program.said("League spring is at")
         program.said("admin token: ")
         program.process.send_signal(signal.SIGINT)
-        assert program.ended() == 0
+        assert program.ended() == 130
     assert "shown once" not in program.stderr
     token = tmp_path / "agents" / "spring" / "manager" / "admin_token"
     assert stat.S_IMODE(token.stat().st_mode) == 0o600

@@ -27,7 +27,8 @@ from leaguekit.gateway.server import gateway_server
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import MAX_TRANSCRIPT, manager_server
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError

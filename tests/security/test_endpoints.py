@@ -11,7 +11,8 @@ import pytest
 from leaguekit.agents.calls import registration_digest
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.manager.admission import CONFLICTS_BURST
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import at_random
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.transport.base import Peer

@@ -16,8 +16,8 @@ import pytest
 
 from leaguekit.agents.registration import Registrar
 from leaguekit.agents.world import World
-from leaguekit.player.agent import GET_STATE
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import GET_STATE, PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens

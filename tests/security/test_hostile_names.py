@@ -120,7 +120,8 @@ def test_the_json_files_show_those_that_were_accepted_as_text_and_lie_where_they
     root = left.root / "SHARED"
     files = {path.relative_to(left.root).as_posix() for path in left.root.rglob("*") if path.is_file()}
     league = f"SHARED/data/leagues/{LEAGUE}"
-    assert files - {"league.db", "league.db.head", "league.db.lock", "league.db-wal", "league.db-shm"} == {
+    of_the_store = {f"league.db{end}" for end in ("", ".head", ".lock", ".lock.sqlite", "-wal", "-shm")}
+    assert files - of_the_store == {
         "log.jsonl",
         "SHARED/config/agents/agents_config.json",
         f"{league}/agents_config.json",

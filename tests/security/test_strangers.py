@@ -15,7 +15,8 @@ import pytest
 from leaguekit.agents.registration import Identity
 from leaguekit.agents.world import World
 from leaguekit.cli.program import raise_file_limit
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.relay import RelayClient
 from leaguekit.player.strategies import at_random
 from leaguekit.protocol import tokens

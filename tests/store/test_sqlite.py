@@ -155,7 +155,7 @@ def test_a_store_is_for_its_owner_only_because_it_holds_keys(path: Path) -> None
     async def main() -> None:
         log = await SqliteLog.open(path)
         await log.append([b"{}"])
-        files = [Path(f"{path}{end}") for end in ("", "-wal", "-shm", ".lock")]
+        files = [Path(f"{path}{end}") for end in ("", "-wal", "-shm", ".lock", ".lock.sqlite")]
         modes = {stat.S_IMODE(file.stat().st_mode) for file in files}
         await log.close()
         assert modes == {0o600}
@@ -429,7 +429,8 @@ def test_a_file_that_may_not_be_written_is_refused_in_plain_words(open_folder: P
     store = open_folder / "league.db"
     asyncio.run(opened_and_closed(store))
     store.chmod(0o444)
-    store.with_name("league.db.lock").unlink()
+    for name in ("league.db.lock", "league.db.lock.sqlite"):
+        store.with_name(name).unlink()
     open_folder.chmod(0o777)
     (words,) = run(OPEN_AS_NOBODY, store)
     assert f"{store} cannot be opened as a store: Permission denied." in words
@@ -469,7 +470,9 @@ def test_a_store_that_was_closed_can_be_read_where_nothing_may_be_written(open_f
     asyncio.run(main())
     protect(open_folder)
     assert run(READ_AS_NOBODY, open_folder / "league.db") == ["['1', '2'] ['snapshot']"]
-    assert sorted(file.name for file in open_folder.iterdir()) == ["league.db", "league.db.head", "league.db.lock"]
+    assert {file.name for file in open_folder.iterdir()} == {
+        f"league.db{end}" for end in ("", ".head", ".lock", ".lock.sqlite")
+    }
 
 
 def test_what_a_killed_writer_left_beside_the_file_can_be_read_where_nothing_may_be_written(open_folder: Path) -> None:

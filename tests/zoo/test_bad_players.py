@@ -27,7 +27,8 @@ from leaguekit.manager.league_runner import ANNOUNCEMENT_SECONDS
 from leaguekit.manager.manager import Manager
 from leaguekit.match.move_messages import messages_of
 from leaguekit.match.rulings import Ruling, sentence
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.errors import CATALOGUE

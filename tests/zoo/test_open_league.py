@@ -18,7 +18,8 @@ from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import manager_server
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import request

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -71,6 +71,8 @@ class CommandError(Exception):
     """The command cannot be carried out. The text says why and what to do."""
 
 
+# The exit code after Ctrl-C.
+EXIT_INTERRUPTED = 130
 # Messages and files of settings are smaller than this.
 MAX_INPUT_BYTES = 64 * 1024 * 1024
 
@@ -102,8 +104,11 @@ def write_files(files: Mapping[Path, str | bytes]) -> None:
             raise CommandError(f"cannot write {path}: {error.strerror}") from None
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run a command. Returns 0, 1 if what was checked is wrong, or 2 if the command cannot be carried out."""
+def main(argv: list[str] | None = None, begin: Callable[[], None] | None = None) -> int:
+    """Run a command. Returns 0, 1 if what was checked is wrong, or 2 if the command cannot be carried out.
+
+    ``begin`` is called when everything is imported, before the command itself.
+    """
     arguments = sys.argv[1:] if argv is None else argv
     _open_streams()
     called = next((argument for argument in arguments if argument in COMMANDS), None)
@@ -112,6 +117,8 @@ def main(argv: list[str] | None = None) -> int:
             # A character that the encoding does not have is escaped, as Python does on stderr.
             sys.stdout.reconfigure(errors="backslashreplace")
         options = _parser(called).parse_args(arguments)
+        if begin is not None:
+            begin()
         code = int(options.run(options))
         sys.stdout.flush()
     except BrokenPipeError:
@@ -124,6 +131,8 @@ def main(argv: list[str] | None = None) -> int:
     except UnicodeEncodeError as error:
         return _report_error(called, _describe_bad_text(arguments, error))
     except Exception as error:
+        if _is_interrupted(error):
+            return EXIT_INTERRUPTED
         if not isinstance(error, _component_errors()):
             raise
         return _report_error(called, error)
@@ -132,8 +141,15 @@ def main(argv: list[str] | None = None) -> int:
             # Coroutines that were not started are freed with the traceback.
             warnings.simplefilter("ignore", RuntimeWarning)
             interrupt.__traceback__ = None
-        return 130
+        return EXIT_INTERRUPTED
     return code
+
+
+def _is_interrupted(error: BaseException | None) -> bool:
+    """Whether an error comes from Ctrl-C. Python raises another error if a class was being made in that moment."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _parser(called: str | None) -> argparse.ArgumentParser:

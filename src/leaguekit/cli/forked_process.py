@@ -34,7 +34,7 @@ _ROLES: tuple[AgentRole, ...] = ("referee", "player")
 
 
 def can_fork() -> bool:
-    return sys.platform == "linux" and threading.active_count() == 1
+    return sys.platform == "linux" and hasattr(os, "fork") and threading.active_count() == 1
 
 
 class ForkedProcess:

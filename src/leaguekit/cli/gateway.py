@@ -69,4 +69,4 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
             await gateway.close()
             await server.stop()
             await world.caller.close()
-    return 0
+    return stop.exit_code

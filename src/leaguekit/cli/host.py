@@ -10,7 +10,7 @@ import socket
 from collections.abc import Iterable
 from secrets import token_bytes
 
-from leaguekit.cli import CommandError, manager, program, stored_plans
+from leaguekit.cli import EXIT_INTERRUPTED, CommandError, manager, program, stored_plans
 from leaguekit.cli.manager import DEFAULT_REFEREE_PORT, REFEREE_PORT_HINT
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
@@ -122,4 +122,4 @@ async def _watch(processes: Processes, stop: program.Stop) -> int:
             program.print_notice(news)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), 0.5)
-    return 0
+    return EXIT_INTERRUPTED if processes.is_interrupted else stop.exit_code

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import zip_longest
 
+from leaguekit.cli.boards import draw_boards
 from leaguekit.cli.screen import Cell, right_aligned
 from leaguekit.cli.tables import pluralize, with_ltr_mark
 from leaguekit.league.sentences import add_player_names
@@ -15,6 +16,8 @@ from leaguekit.web.api_types import AgentName, InPlay, LeagueView, Live, MatchRo
 
 # A terminal with at least this number of columns shows two columns beside each other.
 MIN_TWO_COLUMN_WIDTH = 100
+# With less room, the boards would take the place of everything else.
+MIN_LINES_WITH_BOARDS = 12
 _STATES = {
     "WAITING_FOR_REGISTRATIONS": "waiting for registrations",
     "CREATING_SCHEDULE": "making the schedule",
@@ -151,11 +154,13 @@ def _player_cell(row: StandingRow, at: int) -> Cell:
 def _activity(live: Live, now: datetime, start: int, end: int, available: int) -> Lines:
     """The matches in play, the latest results, and news. Each gets its share of the lines."""
     share = max(2, available // 3)
+    boards = draw_boards(live, start, end, available) if available >= MIN_LINES_WITH_BOARDS else []
     playing: Lines = [_match_cells(one, now, start, end) for one in live.playing.values()]
     results = sorted(live.results.values(), key=lambda one: one.ended_at or "", reverse=True)
     other_news = (one for one in live.news.values() if one.event != "ResultRecorded")
     news = sorted(other_news, key=lambda one: one.number, reverse=True)
     parts = {
+        "Boards": boards,
         "In play": _limit_rows(playing, share, start),
         "Latest results": [[Cell(start, one.match_id), Cell(start + 7, _result_text(one))] for one in results],
         "News": [[Cell(start, news_text(one, live))] for one in news],
@@ -164,7 +169,7 @@ def _activity(live: Live, now: datetime, start: int, end: int, available: int) -
     for title, rows in parts.items():
         left = available - len(lines)
         # The parts after this one get their share as well.
-        max_rows = left - 1 if title == "News" else min(left - 1, share)
+        max_rows = left - 1 if title in ("Boards", "News") else min(left - 1, share)
         if rows and max_rows > 0:
             lines += [[Cell(start, title, "dim")], *rows[:max_rows], []]
     return lines[:available]

@@ -272,7 +272,7 @@ async def _serve(
                 await run_until(stop, manager.serve_forever())
         except StoreError as error:
             raise CommandError(f"the league cannot go on: {error}") from None
-    return 0
+    return stop.exit_code
 
 
 def _secrets(new_admin_token: str | None, referee_code: str | None, code_file: Path) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+from inspect import isawaitable
+from typing import Any
 
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
-from leaguekit.player.context import Strategy
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.context import Context, Strategy
+from leaguekit.player.player import Player
 from leaguekit.player.relay import RelayClient, serve_relayed
-from leaguekit.player.strategies import STRATEGIES
+from leaguekit.player.strategies import STRATEGIES, games_of
 from leaguekit.player.strategy_loading import LLM, load
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy
@@ -63,6 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="its name in the league (default: the strategy's or the model's)")
     parser.add_argument("--strategy", default="random", help="a name or module:function (default random)")
     parser.add_argument("--seed", metavar="N", type=int, help="make the strategy's chance repeatable")
+    add_move_delay_option(parser)
     parser.add_argument("--wanted-id", help=argparse.SUPPRESS)
     model_group = parser.add_argument_group("a language model, with --strategy llm")
     for name, (metavar, text) in _MODEL_OPTIONS.items():
@@ -72,13 +77,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     try:
         name, strategy = _load_strategy(options)
-        player = Player(options.name or name, strategy)
+        if options.move_delay:
+            player = Player(options.name or name, _delayed(strategy, options.move_delay), games=games_of(strategy))
+        else:
+            player = Player(options.name or name, strategy)
     except (ValueError, LookupError, ImportError) as error:
         raise CommandError(str(error)) from None
     code = program.run(lambda stop: _serve(options, player, stop), options.parent_fd)
     if options.strategy == LLM:
         program.print_notice(f"{player.name}: {strategy}")
     return code
+
+
+def add_move_delay_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--move-delay", metavar="SECONDS", type=float, help="wait before each move, so that people can watch"
+    )
+
+
+def _delayed(strategy: Strategy, seconds: float) -> Strategy:
+    """A strategy that waits before it answers, at most half of its time."""
+
+    async def choose(ctx: Context) -> Any:
+        await asyncio.sleep(min(seconds, ctx.seconds_left / 2))
+        move = strategy(ctx)
+        return await move if isawaitable(move) else move
+
+    return choose
 
 
 def _load_strategy(options: argparse.Namespace) -> tuple[str, Strategy]:

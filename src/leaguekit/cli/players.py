@@ -15,7 +15,8 @@ from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, add_data_dir_option, program
 from leaguekit.cli.tables import total_origins, warn_of_replaced_moves
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.codes import without_codes

@@ -1,7 +1,8 @@
 """The processes of agents that one command starts. Each inherits a listening socket, and all end with their parent.
 
 A process that is killed or fails is started again, and continues from its own files. Its socket stays open meanwhile,
-so that a caller waits for a moment and is not refused.
+so that a caller waits for a moment and is not refused. On Windows a process cannot inherit a socket. There it listens
+at the same port itself.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ MAX_RESTARTS = 5
 RESTART_SECONDS = 60.0
 # The open files that the parent needs per process: its socket, and the file of its standard error.
 FILES_PER_PROCESS = 2
+# Whether a process can inherit file descriptors. This is not possible on Windows.
+CAN_INHERIT = hasattr(os, "fork")
 # The exit code of a command that cannot be carried out. Starting it again would not help.
 EXIT_IMPOSSIBLE = 2
 
@@ -43,6 +46,8 @@ class _Child:
     # Whether it continues from its files when it is started again.
     is_restartable: bool
     secrets: dict[str, str]
+    # Whether it has left the league, and is not started again.
+    has_left: bool = False
     restarts: deque[float] = field(default_factory=deque)
 
 
@@ -107,10 +112,14 @@ class Processes:
         process: subprocess.Popen[bytes] | ForkedProcess
         try:
             stderr_file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the processes
+            if not CAN_INHERIT:
+                host, port = sock.getsockname()[:2]
+                arguments = (*arguments, "--host", host, "--port", str(port))
+                sock.close()
             if self._forked and not secrets and can_fork():
                 stderr_fd = None if self._aloud else stderr_file.fileno()
                 process = ForkedProcess(
-                    [*arguments, *self._descriptor_options(sock)],
+                    [*arguments, *_descriptor_options(sock.fileno(), self._read)],
                     kept_fds=(sock.fileno(), self._read),
                     stderr_fd=stderr_fd,
                 )
@@ -120,21 +129,21 @@ class Processes:
             raise CommandError(f"{name} cannot be started: {error}") from None
         self._children[name] = _Child(sock, arguments, process, stderr_file, is_restartable, secrets)
 
-    def _descriptor_options(self, sock: socket.socket) -> tuple[str, ...]:
-        return "--socket-fd", str(sock.fileno()), "--parent-fd", str(self._read)
-
     def _spawn(
         self, sock: socket.socket, arguments: tuple[str, ...], stderr_file: IO[bytes], secrets: dict[str, str]
     ) -> subprocess.Popen[bytes]:
+        kept_fds = (sock.fileno(), self._read) if CAN_INHERIT else ()
+        options = _descriptor_options(*kept_fds) if CAN_INHERIT else ("--parent-fd", "0")
         return subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-m", "leaguekit", *arguments, *self._descriptor_options(sock)],
-            pass_fds=(sock.fileno(), self._read),
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-m", "leaguekit", *arguments, *options],
+            pass_fds=kept_fds,
+            stdin=subprocess.DEVNULL if CAN_INHERIT else self._read,
             stdout=subprocess.DEVNULL,
             stderr=None if self._aloud else stderr_file,
             env=os.environ | secrets,
             # Ctrl-C must reach only this process, which then ends the others in order.
             start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
 
     def check(self) -> list[str]:
@@ -146,15 +155,15 @@ class Processes:
         news = []
         for name, child in self._children.items():
             code = child.process.poll()
-            if code is None or child.sock.fileno() < 0:
+            if code is None or child.has_left:
                 continue
-            if code == 0 and name != "manager":
-                # Close the socket, so that callers do not wait for an answer.
-                child.sock.close()
-                continue
+            child.has_left = code == 0 and name != "manager"
             if code == EXIT_IMPOSSIBLE and HAS_LEFT in self._read_stderr(child):
-                child.sock.close()
+                child.has_left = True
                 news.append(f"{name} has left the league and is not started again")
+            if child.has_left:
+                # Callers must not wait for an answer.
+                child.sock.close()
                 continue
             why = self._describe_exit(child, code)
             if code == EXIT_IMPOSSIBLE or not child.is_restartable:
@@ -183,3 +192,7 @@ class Processes:
     def _read_stderr(self, child: _Child) -> str:
         child.stderr_file.seek(0)
         return child.stderr_file.read().decode(errors="replace")
+
+
+def _descriptor_options(socket_fd: int, parent_fd: int) -> tuple[str, ...]:
+    return "--socket-fd", str(socket_fd), "--parent-fd", str(parent_fd)

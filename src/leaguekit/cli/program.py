@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from ipaddress import ip_network
 from typing import Any
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 
 from leaguekit.agents.logs import TerminalFormatter, skip_unused_log_fields
 from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
-from leaguekit.cli import CommandError, add_data_dir_option
+from leaguekit.cli import EXIT_INTERRUPTED, CommandError, add_data_dir_option
 from leaguekit.protocol.codes import Purpose, with_code, without_codes
 from leaguekit.protocol.plain_text import sanitize_lines
 from leaguekit.protocol.refusals import Refuse
@@ -27,7 +28,18 @@ from leaguekit.transport.base import Unreachable
 from leaguekit.transport.descriptors import max_descriptors
 from leaguekit.transport.server.server import listen
 
-Stop = asyncio.Event
+
+class Stop(asyncio.Event):
+    """Set when a program is to end. ``exit_code`` is that of a program which only its user ends."""
+
+    exit_code = 0
+
+    def interrupt(self) -> None:
+        """Set it because of Ctrl-C."""
+        self.exit_code = EXIT_INTERRUPTED
+        self.set()
+
+
 MAX_FILES = 16_384
 # The open files that every program needs: its log, its store, its event loop, and a few connections.
 OTHER_FILES = 64
@@ -204,18 +216,38 @@ def _reduce_garbage_collections() -> None:
 
 
 async def _until_stopped(main: Callable[[Stop], Awaitable[int]], parent_fd: int | None) -> int:
-    stop = asyncio.Event()
+    stop = Stop()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    if parent_fd is not None:
-        # Nothing is written to the pipe. It becomes readable when the parent's end is closed.
-        loop.add_reader(parent_fd, stop.set)
-    try:
-        return await main(stop)
-    finally:
+    with contextlib.ExitStack() as restored:
+        for number, action in ((signal.SIGINT, stop.interrupt), (signal.SIGTERM, stop.set)):
+            try:
+                loop.add_signal_handler(number, action)
+            except NotImplementedError:  # on Windows
+                restored.callback(signal.signal, number, signal.signal(number, _call_in_loop(loop, action)))
         if parent_fd is not None:
-            loop.remove_reader(parent_fd)
+            _watch_parent(loop, parent_fd, stop, restored)
+        return await main(stop)
+
+
+def _call_in_loop(loop: asyncio.AbstractEventLoop, action: Callable[[], None]) -> Callable[[int, object], object]:
+    return lambda _number, _frame: loop.call_soon_threadsafe(action)
+
+
+def _watch_parent(loop: asyncio.AbstractEventLoop, parent_fd: int, stop: Stop, restored: contextlib.ExitStack) -> None:
+    """Set ``stop`` when the parent ends. Nothing is written to its pipe, which can be read when its end is closed."""
+
+    def wait() -> None:
+        # The loop may be closed before the pipe is.
+        with contextlib.suppress(OSError, RuntimeError):
+            os.read(parent_fd, 1)
+            loop.call_soon_threadsafe(stop.set)
+
+    try:
+        loop.add_reader(parent_fd, stop.set)
+    except NotImplementedError:  # on Windows
+        threading.Thread(target=wait, name="parent", daemon=True).start()
+    else:
+        restored.callback(loop.remove_reader, parent_fd)
 
 
 def manager_url(url: str, purpose: Purpose) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import shlex
+import sys
 from pathlib import Path
 
 import msgspec
@@ -12,10 +13,11 @@ from msgspec import structs
 
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager import check_limit, default_store, new_league_id
+from leaguekit.cli.player import add_move_delay_option
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.cli.run_agents import open_sockets, start_agents
 from leaguekit.cli.run_progress import RunDisplay, RunningLeague, follow
-from leaguekit.cli.stored_plans import RunPlan, read_run_plan, resume_command
+from leaguekit.cli.stored_plans import RunPlan, is_resumable, read_run_plan, resume_command
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.manager.operator import ADMIN_TOKEN
@@ -23,10 +25,12 @@ from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, 
 from leaguekit.store.base import MEMORY
 
 MAX_CONCURRENT = 10
+MAX_MOVE_DELAY = 10
 EXAMPLES = """examples:
   league run                                       four players, two referees, even/odd
   league run --players 50 --referees 4 --seed 7    the same league every time
   league run --game tic_tac_toe --strategies random,frequency
+  league run --game tic_tac_toe --move-delay 1     slowly enough to watch
   league run --json                                one JSON object at the end, for programs
   league run --resume SHARED/agents/…/manager/league.db     go on with a league that was broken off
 
@@ -50,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="N", type=int, help="the same league every time; it reveals the draws")
     parser.add_argument("--port", type=int, help="the manager's; 0 takes free ports for all (default 8000)")
     parser.add_argument("--announce-lead", metavar="SECONDS", type=float, help="before each round (default 0)")
+    add_move_delay_option(parser)
     parser.add_argument(
         "--max-concurrent", metavar="N", type=int, help=f"matches per referee at once (default {MAX_CONCURRENT})"
     )
@@ -71,16 +76,30 @@ def run(options: argparse.Namespace) -> int:
     # Raises UnicodeEncodeError for an argument that is not UTF-8, before anything is opened.
     msgspec.json.encode(plan)
     program.check_file_limit(FILES_PER_PROCESS * (1 + plan.referees + plan.players))
-    with Processes(uses_fork=True) as processes:
-        token_file = default_file.with_name(ADMIN_TOKEN) if options.resume else None
-        manager = start_agents(plan, given_store, open_sockets(options, plan), processes, token_file)
-        display = RunDisplay(quiet=options.json, paced=plan.announce_lead > 0, resumed=options.resume is not None)
-        league = RunningLeague(plan, store, default_file.parent, manager, options.stay, options.resume is not None)
-        code = program.run(lambda stop: follow(league, processes, display, stop))
+    try:
+        code, display = _play(options, plan, given_store, default_file)
+    except KeyboardInterrupt:
+        # Before the league was followed. Its manager may have begun.
+        if is_resumable(store):
+            print(f"Go on with: {resume_command(store)}", file=sys.stderr if options.json else sys.stdout)
+        raise
     if display.failure is not None:
         where = f"; {resume_command(store)} prints the results" if code == 0 and store != MEMORY else ""
         raise CommandError(f"not everything could be printed: {display.failure.strerror}{where}")
     return code
+
+
+def _play(
+    options: argparse.Namespace, plan: RunPlan, given_store: str | None, default_file: Path
+) -> tuple[int, RunDisplay]:
+    """Start the agents, and follow the league. Returns the exit code, and the display with its failure."""
+    with Processes(uses_fork=True) as processes:
+        token_file = default_file.with_name(ADMIN_TOKEN) if options.resume else None
+        manager = start_agents(plan, given_store, open_sockets(options, plan), processes, token_file)
+        display = RunDisplay(quiet=options.json, paced=plan.announce_lead > 0, resumed=options.resume is not None)
+        store = given_store or default_file
+        league = RunningLeague(plan, store, default_file.parent, manager, options.stay, options.resume is not None)
+        return program.run(lambda stop: follow(league, processes, display, stop)), display
 
 
 def _new_plan(options: argparse.Namespace) -> RunPlan:
@@ -94,6 +113,7 @@ def _new_plan(options: argparse.Namespace) -> RunPlan:
         strategies=(options.strategies or ",".join(strategies_for(game))).split(","),
         max_concurrent=MAX_CONCURRENT if options.max_concurrent is None else options.max_concurrent,
         announce_lead=options.announce_lead or 0.0,
+        move_delay=options.move_delay or 0.0,
         data_dir=str((options.data_dir or Path("SHARED")).absolute()),
         seed=options.seed,
         profile=options.profile or "spec",
@@ -105,6 +125,8 @@ def _new_plan(options: argparse.Namespace) -> RunPlan:
     if plan.announce_lead >= 0:
         # A negative value is refused by the manager.
         check_limit("announce_lead", plan.announce_lead)
+    if not 0 <= plan.move_delay <= MAX_MOVE_DELAY:
+        raise CommandError(f"--move-delay must be from 0 to {MAX_MOVE_DELAY}, got {plan.move_delay:g}")
     _check_strategies(plan)
     return plan
 
@@ -118,7 +140,8 @@ def _check_strategies(plan: RunPlan) -> None:
 
 def _resumed_plan(options: argparse.Namespace) -> RunPlan:
     """The plan of a league that is resumed, from its store."""
-    for name in ("players", "referees", "game", "strategies", "seed", "port", "announce_lead", "max_concurrent",
+    for name in ("players", "referees", "game", "strategies", "seed", "port", "announce_lead", "move_delay",
+                 "max_concurrent",
                  "league_id", "store", "profile"):  # fmt: skip
         if getattr(options, name) is not None:
             option = f"--{name.replace('_', '-')}"

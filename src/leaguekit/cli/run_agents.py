@@ -76,6 +76,7 @@ def start_agents(
             "--max-concurrent", str(plan.max_concurrent), secrets=seats.get(name),
         )  # fmt: skip
     out = asyncio.run(_wait_for_referees(plan, manager, processes))["players_out"]
+    delay = ["--move-delay", str(plan.move_delay)] if plan.move_delay else []
     for number, strategy in strategies.items():
         name, wanted = f"player {number}", f"P{number:02d}"
         if wanted in out:
@@ -83,7 +84,7 @@ def start_agents(
             program.print_notice(f"{name} is not started: {wanted} has left the league")
             continue
         processes.start(
-            name, sockets[name], "player", *shared, *seed, "--manager", manager, "--strategy", strategy,
+            name, sockets[name], "player", *shared, *seed, *delay, "--manager", manager, "--strategy", strategy,
             "--name", names[name], "--wanted-id", wanted, secrets=seats.get(name),
         )  # fmt: skip
     return manager

@@ -33,6 +33,7 @@ POLL_SECONDS = 0.2
 # How often a manager that does not answer is asked again. Each request has a time limit of ten seconds.
 MANAGER_RETRIES = 5
 MAX_ROWS = 10
+LAST_BOARD_SECONDS = 4.0
 
 
 class RunningLeague(NamedTuple):
@@ -113,6 +114,9 @@ async def _follow_until_over(league: RunningLeague, manager: ManagerClient, disp
         await _print_news(manager, status, display)
         print_waits(league, status, display)
         if status["state"] == "LEAGUE_COMPLETED" and status["everybody_told"]:
+            if display.is_live and league.plan.move_delay:
+                # The last boards, too, are there to be watched.
+                await asyncio.sleep(LAST_BOARD_SECONDS)
             await display.end()
             await _print_result(league, manager, status, display)
             return
@@ -172,7 +176,10 @@ class RunDisplay:
         if not self.quiet and supports_screen(sys.stdout):
             follower = Follower(manager_url)
             self._live_display = LiveDisplay(follower, program.dashboard_url(manager_url))
-            self._tasks = [asyncio.create_task(follower.run()), asyncio.create_task(self._live_display.run())]
+            self._tasks = [
+                asyncio.create_task(follower.run()),
+                asyncio.create_task(self._live_display.run(until_over=False)),
+            ]
 
     async def end(self) -> None:
         """Stop the live display and restore the terminal."""
@@ -285,7 +292,8 @@ async def _print_result(
         display.print_line(add_player_names(sentence, names))
     rate = status["total_matches"] / max(status["seconds"], 0.001)
     # The duration of an interrupted league is not known.
-    pace = "" if display.resumed else f" in {status['seconds']:.2f} s ({rate:.0f} per second)"
+    speed = f" ({rate:.0f} per second)" if rate >= 1 else ""
+    pace = "" if display.resumed else f" in {status['seconds']:.2f} s{speed}"
     matches = status["total_matches"]
     display.print_line(f"{matches} {'match' if matches == 1 else 'matches'}{pace}")
     if moves:

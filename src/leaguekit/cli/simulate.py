@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from math import inf
 from pathlib import Path
-from types import FrameType
 from typing import IO
 
 from leaguekit.cli import CommandError
@@ -23,6 +21,7 @@ from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import AsyncStrategyError, Entrant
+from leaguekit.sim.interrupts import noted_interrupts
 
 BAR_WIDTH = 30
 # The interval between two outputs of the progress, on a terminal and elsewhere.
@@ -129,7 +128,7 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
     """Play leagues without faults, and print the comparison."""
     comparison = Comparison(options.game, strategies, options.players, fresh=options.fresh, as_named=options.seeds == 1)
     progress = _Progress(comparison.league.matches * options.seeds, quiet=options.json)
-    with _open_csv(options.out) as file, _note_interrupts() as interrupted, progress:
+    with _open_csv(options.out) as file, noted_interrupts() as interrupted, progress:
         for seed in range(options.seed, options.seed + options.seeds):
             results: dict[str, MatchResult] = {}
             try:
@@ -170,23 +169,6 @@ def _csv_rows(seed: int, strategies: dict[str, str], results: dict[str, MatchRes
         choices = result.details.choices
         cells = [seed, match_id, a, b, strategies[a], strategies[b], result.score[a], result.score[b]]
         yield csv_row([*cells, choices[a], choices[b], result.details.drawn_number])
-
-
-@contextmanager
-def _note_interrupts() -> Iterator[list[int]]:
-    """A list to which Ctrl-C appends, so that the current round can end. A second Ctrl-C raises KeyboardInterrupt."""
-    asked: list[int] = []
-
-    def interrupt(number: int, _frame: FrameType | None) -> None:
-        asked.append(number)
-        if len(asked) > 1:
-            raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield asked
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class _Progress:

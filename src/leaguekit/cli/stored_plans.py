@@ -6,6 +6,7 @@ league.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 from datetime import UTC, datetime
@@ -52,6 +53,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     strategies: list[str]
     max_concurrent: int
     announce_lead: float
+    move_delay: float = 0.0
     data_dir: str
     seed: int | None = None
     ports: dict[str, int] = {}
@@ -153,6 +155,15 @@ async def read_run_plan(store: str) -> RunPlan:
         raise CommandError(
             f"{redact_address(store)} does not say readably what is to be resumed ({error}). {by_hand}"
         ) from None
+
+
+def is_resumable(store: str | Path) -> bool:
+    """Whether a store holds the league of a run that can be resumed."""
+    try:
+        asyncio.run(read_run_plan(str(store)))
+    except (CommandError, StoreError):
+        return False
+    return True
 
 
 def resume_command(store: str | Path, *more: str) -> str:

@@ -24,8 +24,9 @@ from leaguekit.kit import friendly_match
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import manager_server
+from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import PastMatch
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES, check_can_play
 from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code, with_code

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import signal
 import sys
 from collections.abc import Iterator
 
@@ -70,7 +69,7 @@ async def _display(follower: Follower, options: argparse.Namespace) -> None:
 
 
 class LiveDisplay:
-    """Displays a league on the terminal and keeps it up to date, until the league is over.
+    """Displays a league on the terminal and keeps it up to date.
 
     ``notes`` are lines at its foot. They are drawn at the next refresh.
     """
@@ -80,20 +79,15 @@ class LiveDisplay:
         self._page = page
         self.notes: list[str] = []
 
-    async def run(self) -> None:
-        """Run until the league is over or the task is cancelled."""
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGWINCH, self._follower.changed.set)
-        try:
-            with Screen() as screen:
-                while not _is_over(self._follower.live):
-                    self._follower.changed.clear()
-                    self._draw(screen)
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._follower.changed.wait(), MAX_REFRESH_SECONDS)
-                    await asyncio.sleep(MIN_REFRESH_SECONDS)
-        finally:
-            loop.remove_signal_handler(signal.SIGWINCH)
+    async def run(self, *, until_over: bool = True) -> None:
+        """Run until the task is cancelled, or with ``until_over`` until the league is over."""
+        with Screen() as screen:
+            while not (until_over and _is_over(self._follower.live)):
+                self._follower.changed.clear()
+                self._draw(screen)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._follower.changed.wait(), MAX_REFRESH_SECONDS)
+                await asyncio.sleep(MIN_REFRESH_SECONDS)
 
     def _draw(self, screen: Screen) -> None:
         live, error = self._follower.live, self._follower.error

@@ -98,6 +98,13 @@ class Game(ABC, Generic[PositionT]):
         """How good each move is, if the opponent chooses as before; None if the game cannot judge moves."""
         return None
 
+    def position(self, view: dict[str, Any]) -> PositionT | None:  # noqa: ARG002 - games that hide nothing use it
+        """The position that a view shows; None if a view does not show everything.
+
+        Positions with the same future must be equal. Raises ValueError for a view that is not of this game.
+        """
+        return None
+
     def moves(self, choice: str) -> list[Any] | None:  # noqa: ARG002 - games that can read it do
         """The moves of a side, parsed from its choices. None if this is not possible; then results are not checked."""
         return None

@@ -211,6 +211,12 @@ def _check_shape(game: Game[Any], position: Any) -> None:
         _require(type(view) is dict and _is_plain(view), f"a view must be plain JSON, got {_shorten(view)}")
     for side in sides:
         _check_question(game.question(position, side))
+    shown = game.position(game.view(position, None))
+    if shown is not None:
+        _require(
+            [game.to_move(shown), _options(game, shown)] == [sides, _options(game, position)],
+            "position must give a position with the same moves as the one whose view it is given",
+        )
     choices = game.choices(position)
     _require(type(choices) is dict and set(choices) == set(SIDES), "choices must have both sides")
     for choice in choices.values():

@@ -92,9 +92,7 @@ class TicTacToe(Game[Position]):
 
     def worth(self, known: Knowledge) -> Callable[[Any], float]:
         """Win, else block, else take the centre, else a corner."""
-        board, mine = known.view.get("board"), known.view.get("your_mark")
-        if not (isinstance(board, str) and len(board) == 9):
-            raise ValueError(f"cannot read the board {reprlib.repr(board)}")
+        board, mine = _board(known.view), known.view.get("your_mark")
 
         def worth(cell: Any) -> int:
             pairs = [{board[other] for other in line if other != cell} for line in LINES if cell in line]
@@ -107,6 +105,22 @@ class TicTacToe(Game[Position]):
 
         return worth
 
+    def position(self, view: dict[str, Any]) -> Position:
+        board = _board(view)
+        marked = {side: [cell for cell in range(9) if board[cell] == mark] for side, mark in MARKS.items()}
+        if not 0 <= len(marked["A"]) - len(marked["B"]) <= 1:
+            raise ValueError(f"cannot read the board {board!r}")
+        # The order in which the cells were marked does not matter any more.
+        return Position(tuple(marked[SIDES[turn % 2]][turn // 2] for turn in range(9 - board.count(FREE))))
+
     def moves(self, choice: str) -> list[Any]:
         # A text that is not a cell is left as it is, and ``fault`` rejects it.
         return [int(cell) if cell.isdecimal() else cell for cell in choice.split(",")]
+
+
+def _board(view: dict[str, Any]) -> str:
+    """The board in a view, which may come from another program."""
+    board = view.get("board")
+    if not (isinstance(board, str) and len(board) == 9 and set(board) <= {FREE, *MARKS.values()}):
+        raise ValueError(f"cannot read the board {reprlib.repr(board)}")
+    return board

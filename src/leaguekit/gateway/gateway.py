@@ -32,6 +32,7 @@ from leaguekit.agents.registration import (
     SETTLING_SECONDS,
     UNNAMED_LEAGUE,
     WRITE_RETRY_SECONDS,
+    RegistrationRefused,
     fetch_league_id,
 )
 from leaguekit.agents.retries import Backoff
@@ -39,7 +40,6 @@ from leaguekit.agents.world import World
 from leaguekit.gateway.relays import MAX_CALLS_PER_TOKEN, Relays, TooManyUnknownCalls, ping_id
 from leaguekit.gateway.seats import Seat
 from leaguekit.league.settings import MAX_PER_ADDRESS
-from leaguekit.player.player import RegistrationRefused
 from leaguekit.player.relay import GIVE, TAKE, RelayGiveRequest, RelayTakeRequest, endpoint_id
 from leaguekit.protocol import codes
 from leaguekit.protocol import messages as m

@@ -14,13 +14,14 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from leaguekit.agents.registration import Identity
+from leaguekit.agents.registration import Identity, RegistrationRefused
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.games import rules
+from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Context, Move, PastMatch, record_of
 from leaguekit.player.decisions import StrategyResult, validate_result
-from leaguekit.player.player import Player, PlayerAgent, RegistrationRefused
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import at_random
 from leaguekit.protocol.messages import OwnRecord
 from leaguekit.protocol.rpc import RpcRequest

@@ -1,35 +1,20 @@
 """The player as its author uses it: one function, and around it a program that registers and answers calls.
 
-Player               a name and a strategy; ``run()`` runs the whole program, ``main()`` runs it as a command
-PlayerAgent          the player without sockets and signals, on any network and with any clock
-RegistrationRefused  the league did not accept the player
+The program itself, with its server and its files, is imported when the player plays. So a strategy and its tests need
+none of it.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import contextlib
-import logging
 import sys
 from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
 
-from leaguekit.agents.logs import restored_logging
-from leaguekit.agents.registration import RegistrationRefused
-from leaguekit.agents.serving import endpoint_of, new_loop, serve
-from leaguekit.agents.world import World
-from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Strategy
 from leaguekit.player.definition import PlayerDefinition
 from leaguekit.protocol.plain_text import sanitize_lines
-from leaguekit.protocol.refusals import player_refusal
-from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.client.caller import HttpCaller
-from leaguekit.transport.server.server import CannotListen, listen
-
-__all__ = ["Player", "PlayerAgent", "RegistrationRefused"]
 
 # The options of a player's own command. Their defaults are those of ``run``.
 _OPTIONS = {
@@ -74,10 +59,15 @@ class Player(PlayerDefinition):
         parser.add_argument("--seed", metavar="N", type=int, help="make the strategy's chance repeatable")
         options = parser.parse_args(arguments)
         try:
-            return self.run(**vars(options))
-        except (RegistrationRefused, CannotListen) as error:
-            print(f"{self.name}: {sanitize_lines(error)}", file=sys.stderr)  # noqa: T201 - it is a command here
-            return 2
+            from leaguekit.player.running import ERRORS  # noqa: PLC0415 - see above
+
+            try:
+                return self.run(**vars(options))
+            except ERRORS as error:
+                print(f"{self.name}: {sanitize_lines(error)}", file=sys.stderr)  # noqa: T201 - it is a command here
+                return 2
+        except KeyboardInterrupt:
+            return 130
 
     def run(
         self,
@@ -95,24 +85,10 @@ class Player(PlayerDefinition):
         ``endpoint`` is the URL at which others reach this player, if it is not at its host and port. Raises
         RegistrationRefused, or CannotListen if the port is in use.
         """
+        try:
+            from leaguekit.player.running import run_player  # noqa: PLC0415 - see above
 
-        async def main() -> None:
-            world = World(HttpCaller(AddressPolicy.only(manager)), Path(data_dir))
-            with contextlib.closing(listen(host, port)) as sock:
-                agent = PlayerAgent(self, world, manager, endpoint or endpoint_of(sock, manager), seed=seed)
-                try:
-                    await serve(agent, sock, player_refusal, stay=stay)
-                finally:
-                    await world.caller.close()
-
-        with restored_logging() as package, asyncio.Runner(loop_factory=new_loop) as runner:
-            if not package.hasHandlers():
-                console = logging.StreamHandler()
-                console.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
-                package.addHandler(console)
-                package.setLevel(logging.INFO)
-            try:
-                runner.run(main())
-            except KeyboardInterrupt:
-                return 130
+            run_player(self, manager, host=host, port=port, endpoint=endpoint, data_dir=data_dir, stay=stay, seed=seed)
+        except KeyboardInterrupt:
+            return 130
         return 0

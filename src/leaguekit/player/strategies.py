@@ -13,6 +13,7 @@ from typing import Any
 from leaguekit.games import GAMES
 from leaguekit.games.base import Game, Knowledge
 from leaguekit.player.context import Context, PastMatch, Result, Strategy
+from leaguekit.player.search import Value, values_of_moves
 
 
 def at_random(ctx: Context) -> Any:
@@ -67,6 +68,19 @@ def frequency(ctx: Context) -> Any:
     return _best(ctx, worth)
 
 
+def search(ctx: Context) -> Any:
+    """Look ahead, and choose the move after which even the best replies of the opponent leave most."""
+    game = GAMES.get(ctx.game_type)
+    try:
+        position = None if game is None else game.position(ctx.view)
+    except ValueError as error:
+        raise CannotPlay(f"search {error}") from None
+    if game is None or position is None:
+        raise CannotPlay(f"search cannot play {ctx.game_type}")
+    values = values_of_moves(game, position, ctx.valid_options)
+    return _best(ctx, lambda option: values[ctx.valid_options.index(option)])
+
+
 def _drawn_numbers(ctx: Context) -> list[int]:
     return [match.drawn_number for match in ctx.history if match.drawn_number]
 
@@ -78,7 +92,7 @@ def _opponent_choices(ctx: Context) -> list[str | None]:
     return theirs or [match.opponent_choice for match in played]
 
 
-def _best(ctx: Context, worth: Callable[[Any], float]) -> Any:
+def _best(ctx: Context, worth: Callable[[Any], float | Value]) -> Any:
     """One of the options with the highest worth."""
     worths = [worth(option) for option in ctx.valid_options]
     most = max(worths)
@@ -93,11 +107,13 @@ STRATEGIES: dict[str, Strategy] = {
     "alternating": alternating,
     "history_based": history_based,
     "frequency": frequency,
+    "search": search,
 }
 # The games of the strategies that cannot play every game.
 _GAMES: dict[Strategy, tuple[str, ...]] = {
     **{one: tuple(name for name, game in GAMES.items() if one.move in game.constant_moves) for one in _ALWAYS},
     frequency: tuple(name for name, game in GAMES.items() if type(game).worth is not Game.worth),
+    search: tuple(name for name, game in GAMES.items() if type(game).position is not Game.position),
 }
 
 

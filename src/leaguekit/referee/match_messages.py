@@ -157,7 +157,9 @@ class MatchMessages:
 
     # To the manager. The token is added when a message is sent.
 
-    def progress(self, stage: MatchState, entered_at: str, deadline: str | None, arrived: list[str]) -> m.MatchProgress:
+    def progress(
+        self, stage: MatchState, entered_at: str, deadline: str | None, arrived: list[str], position: dict[str, Any]
+    ) -> m.MatchProgress:
         return m.MatchProgress(
             **self._common,
             timestamp=self._timestamp(),
@@ -166,6 +168,7 @@ class MatchMessages:
             entered_at=entered_at,
             deadline=deadline or UNSET,
             arrived=arrived,
+            position=position,
         )
 
     def report(

@@ -64,7 +64,7 @@ class MatchRunner:
     """One attempt at a match: ``play`` it, then ``send_result``. ``receive`` takes what players post meanwhile.
 
     The constructor raises ProtocolError or ValueError if the assignment cannot be carried out. ``on_stage`` is called
-    at every new stage. ``make_client`` makes the client that calls the players.
+    at every new stage and every new turn. ``make_client`` makes the client that calls the players.
     """
 
     def __init__(
@@ -175,8 +175,10 @@ class MatchRunner:
         }
 
     def progress(self) -> m.MatchProgress:
-        """The same as ``state``, as a message to the manager."""
-        return self.messages.progress(self._machine.stage, self._stage_entered_at, self._deadline(), self._arrived())
+        """The same as ``state`` with the position, as a message to the manager."""
+        return self.messages.progress(
+            self._machine.stage, self._stage_entered_at, self._deadline(), self._arrived(), self._machine.view(None)
+        )
 
     # Messages that players post by themselves
 
@@ -256,11 +258,15 @@ class MatchRunner:
     def _perform(self, effects: list[s.Effect]) -> s.GameFault | None:
         """Perform effects. Returns the fault that answers a post."""
         fault: s.GameFault | None = None
+        is_reported = False
         for effect in effects:
             match effect:
                 case s.Ask():
                     self._deadlines[effect.side] = effect.deadline
                     self._tasks.start(self._ask(effect))
+                    if not is_reported:
+                        is_reported = True
+                        self._on_stage(self)
                 case s.SendError(ask=None):
                     fault = effect.fault
                 case s.SendError():
@@ -268,6 +274,7 @@ class MatchRunner:
                     self._notifier.send(effect.side, error, BY_REQUEST[m.GameError].seconds)
                 case s.StageEntered():
                     self._stage_entered_at = self._world.timestamp()
+                    is_reported = True
                     self._on_stage(self)
                 case s.Finish() | s.Void():
                     self._set_end(effect)

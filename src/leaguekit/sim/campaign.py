@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from leaguekit.games import GAMES
 from leaguekit.player.strategies import STRATEGIES, strategies_for
 from leaguekit.sim.checks import find_violations
 from leaguekit.sim.faults import FaultKind, make_fault_plan
+from leaguekit.sim.interrupts import noted_interrupts, raise_noted
 from leaguekit.sim.outcome import LeagueSetup, Outcome
 from leaguekit.sim.runner import play
 
@@ -121,8 +123,7 @@ def report(scenarios: Iterable[Scenario], count: int | None, *, as_json: bool) -
     totals = Totals()
     began = time.monotonic()
     progress = _Progress(totals, count, began)
-    interrupted = False
-    try:
+    with noted_interrupts() as interrupted, suppress(KeyboardInterrupt):
         for scenario in scenarios:
             result = run_scenario(scenario)
             totals.add(result)
@@ -130,8 +131,7 @@ def report(scenarios: Iterable[Scenario], count: int | None, *, as_json: bool) -
                 progress.clear()
                 _print("\n".join(_describe_failure(result, None if count == 1 else MAX_LOG_LINES)))
             progress.update()
-    except KeyboardInterrupt:
-        interrupted = True
+            raise_noted()
     progress.clear()
     seconds = time.monotonic() - began
     _print(json.dumps(_as_json(totals, seconds)) if as_json else "\n".join(_summary(totals, seconds)))

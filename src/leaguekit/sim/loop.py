@@ -15,6 +15,8 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from typing import Any, TypeVar, TypeVarTuple
 
+from leaguekit.sim.interrupts import raise_noted
+
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
@@ -62,6 +64,7 @@ class _VirtualSelector(selectors.DefaultSelector):
                 return []
             if self._turns > self.max_turns:
                 self.raise_no_progress()
+        raise_noted()
         events = super().select(0)
         if not events and not busy:
             self._turns = 0

@@ -7,7 +7,7 @@ import gc
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from leaguekit.agents.registration import RegistrationRefused
@@ -45,6 +45,10 @@ def play(plan: FaultPlan, setup: LeagueSetup, prepare: Callable[[SimulatedLeague
             # leave it open.
             asyncio.set_event_loop(loop)
             loop.discard_processes()
+            # Tasks of the simulation itself are left only by Ctrl-C.
+            for task in asyncio.all_tasks(loop):
+                with suppress(BaseException):
+                    task.get_coro().close()
             asyncio.set_event_loop(None)
             loop.close()
             gc.enable()

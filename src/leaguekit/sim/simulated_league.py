@@ -24,7 +24,8 @@ from leaguekit.agents.serving import Agent, run_until
 from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import codes
 from leaguekit.protocol import messages as m

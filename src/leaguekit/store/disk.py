@@ -15,7 +15,9 @@ from typing import Protocol
 from leaguekit.store.base import StoreError
 from leaguekit.store.lock import WriterLock
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+# Windows would write each newline as two characters.
+_BINARY = getattr(os, "O_BINARY", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
 
 
 class AppendFile(Protocol):
@@ -28,7 +30,7 @@ class AppendFile(Protocol):
         """Make the written lines durable."""
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file. It may be closed twice."""
 
 
 class Files(Protocol):
@@ -98,7 +100,7 @@ class Disk:
     def grow(self, path: Path, *, kept: bytes) -> AppendFile:
         self.write(path, kept, private=True)
         try:
-            return _DiskAppendFile(os.open(path, os.O_WRONLY | os.O_APPEND))
+            return _DiskAppendFile(os.open(path, os.O_WRONLY | os.O_APPEND | _BINARY))
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
 
@@ -123,7 +125,9 @@ class _DiskAppendFile:
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def _write_all(descriptor: int, content: bytes) -> None:
@@ -140,7 +144,10 @@ def _make_folder_of(path: Path) -> None:
 
 def sync(path: Path) -> None:
     """Make the content of a file, or the names in a folder, durable."""
-    descriptor = os.open(path, os.O_RDONLY)
+    if path.is_dir() and not hasattr(os, "O_DIRECTORY"):
+        # Windows cannot open a folder as a file.
+        return
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:

@@ -131,12 +131,12 @@ class Journal:
     def _rewrite(self) -> None:
         """Rewrite the journal after a failure: a line after an incomplete one would be lost."""
         with self._syncing:
-            before = self._opened()
+            # Closed first: Windows does not replace a file that is open.
+            with contextlib.suppress(OSError):
+                self._opened().close()
             self._file = self._grow()
             self._failure = None
             self._notes.clear()
-            with contextlib.suppress(OSError):
-                before.close()
 
     def _grow(self) -> AppendFile:
         lines = [*map(_delivered_line, self._delivered), *map(_ruling_line, self._pending.values())]

@@ -8,7 +8,6 @@ import math
 import os
 import socket
 import ssl
-import sys
 
 # Errors of this machine that may concern only one address.
 ROUTE_ERRORS = frozenset(
@@ -45,9 +44,10 @@ def backlog(limit: int) -> int:
 
 def max_descriptors() -> float:
     """The maximum number of descriptors of this process."""
-    if sys.platform == "win32":
+    try:
+        import resource  # noqa: PLC0415 - Windows does not have it
+    except ImportError:
         return math.inf
-    import resource  # noqa: PLC0415 - not available on Windows
 
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return math.inf if limit == resource.RLIM_INFINITY else limit

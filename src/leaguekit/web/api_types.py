@@ -9,7 +9,7 @@ Times are ISO 8601 in UTC. ``seq`` is the number of the last event that the data
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -142,6 +142,7 @@ class InPlay(JsonObject):
     stage_since: str | None = None
     deadline: Annotated[str | None, described("When the stage ends at the latest")] = None
     arrived: Annotated[list[str], described("The players that have come to the match")] = []
+    position: Annotated[dict[str, Any] | None, described("The position, as everybody may see it")] = None
 
 
 class AgentListRow(JsonObject):

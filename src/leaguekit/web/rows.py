@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from msgspec import UNSET
+from msgspec import UNSET, json
 
 from leaguekit.games import GAMES
 from leaguekit.games.base import Side, settled
@@ -17,6 +17,9 @@ from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
 from leaguekit.web.api_types import AgentListRow, AgentName, DecidedBy, InPlay, MatchRow, MatchStatus, StandingRow
 from leaguekit.web.page_types import Moves
+
+# A referee may send any position, and every spectator gets it.
+MAX_POSITION_BYTES = 1_000
 
 
 def move_counts(origins: MoveOrigins) -> Moves:
@@ -75,6 +78,8 @@ def in_play_row(league: League, match: Match, progress: MatchProgress | None) ->
         row.stage, row.stage_since = progress.stage, progress.entered_at
         row.deadline = None if progress.deadline is UNSET else progress.deadline
         row.arrived = [] if progress.arrived is UNSET else progress.arrived
+        if progress.position is not UNSET and len(json.encode(progress.position)) <= MAX_POSITION_BYTES:
+            row.position = progress.position
     return row
 
 

@@ -19,7 +19,8 @@ from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.operator import METHOD
 from leaguekit.manager.server import manager_server
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.referee.referee import RefereeAgent

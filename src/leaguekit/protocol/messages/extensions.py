@@ -88,7 +88,7 @@ class MatchAssignmentAck(AgentAnswer, kw_only=True, tag="MATCH_ASSIGNMENT_ACK"):
 
 
 class MatchProgress(Request, kw_only=True, tag="MATCH_PROGRESS"):
-    """Where a match stands, without the choices; best effort, the newest replaces what waits."""
+    """Where a match stands, as everybody may see it; best effort, the newest replaces what waits."""
 
     league_id: OfLeague
     round_id: OfRound
@@ -98,6 +98,7 @@ class MatchProgress(Request, kw_only=True, tag="MATCH_PROGRESS"):
     entered_at: Annotated[Timestamp, doc("Since when", "001-L1923")]
     deadline: Annotated[Timestamp | UnsetType, doc("Until when at the latest", "000-L0789")] = UNSET
     arrived: Annotated[list[PlayerId] | UnsetType, doc("Who has come to the match", "001-L1030")] = UNSET
+    position: Annotated[dict[str, Any] | UnsetType, doc("The position, as everybody may see it", "decision 22")] = UNSET
 
 
 class MatchProgressAck(Answer, kw_only=True, tag="MATCH_PROGRESS_ACK"):

@@ -72,8 +72,10 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise CannotListen(_describe_listen_error(host, port, error)) from error
     try:
-        # Without this option a port stays in use for a minute after its last connection.
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Without this option a port stays in use for a minute after its last connection. On Windows it does not, and
+        # there the same option would let two programs listen at one port.
+        option = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
+        sock.setsockopt(socket.SOL_SOCKET, option, 1)
         sock.bind(address)
         sock.listen(_BACKLOG)
     except OSError as error:

@@ -1,0 +1,1 @@
+"""The commands on systems that lack what Linux has."""

@@ -1,0 +1,45 @@
+"""What ``make`` installs, as its dry run says. Nothing is installed here."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def installed(target: str, folder: Path) -> list[str]:
+    """What a target installs in a fresh clone."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, folder)
+    done = subprocess.run(["make", "-n", target], cwd=folder, capture_output=True, text=True, check=True)
+    return re.findall(r"pip install .* -e (\S+)", done.stdout)
+
+
+def test_the_demo_installs_only_what_the_programs_need(tmp_path: Path) -> None:
+    assert installed("demo", tmp_path) == ["."]
+
+
+@pytest.mark.parametrize("target", ["test", "check", "long"])
+def test_the_tests_install_the_rest(target: str, tmp_path: Path) -> None:
+    assert installed(target, tmp_path) == [".", "'.[dev]'"]
+
+
+def test_what_is_installed_is_not_installed_again(tmp_path: Path) -> None:
+    """Whichever came first."""
+    installed("demo", tmp_path)
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv/.runtime").touch()
+    assert is_up_to_date(".venv/.runtime", tmp_path)
+    assert not is_up_to_date("setup", tmp_path)
+    (tmp_path / ".venv/.ready").touch()
+    assert is_up_to_date("setup", tmp_path)
+    assert is_up_to_date(".venv/.runtime", tmp_path)
+
+
+def is_up_to_date(target: str, folder: Path) -> bool:
+    return subprocess.run(["make", "-q", target], cwd=folder, check=False).returncode == 0
