@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from leaguekit.cli import COMMANDS
 from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.messages import BY_TYPE
 from tests.samples import samples_of
@@ -30,6 +31,17 @@ def test_help_has_examples(arguments: list[str]) -> None:
     done = league(*arguments)
     assert done.returncode == 0
     assert "examples:" in done.stdout
+
+
+def test_the_help_shows_six_commands_first_and_every_command_once_in_a_group() -> None:
+    listed = league("--help").stdout.partition("options:")[0]
+    sections = [section.splitlines() for section in listed.split("\n\n")[2:] if section]
+    titles = ["begin with:", "play:", "write an agent:", "host:", "operate:", "look back:", "tools:"]
+    assert [lines[0] for lines in sections] == titles
+    assert len(sections[0]) == 1 + 6
+    names = [line.split()[0] for lines in sections for line in lines[1:]]
+    assert sorted(names) == sorted(COMMANDS)
+    assert all(len(line) <= 120 for line in listed.splitlines())
 
 
 def test_the_version_is_told() -> None:

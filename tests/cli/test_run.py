@@ -368,6 +368,8 @@ def test_agents_and_query_tell_the_operator_what_agents_may_know(
     assert sorted(one["endpoint"] for one in agents) == sorted(endpoints)
     asked = json.loads(command("query", "GET_NEXT_MATCH", "--player", "P01", *shared.here, "--json").out)
     assert asked["data"]["next_match"]["match_id"] == "R1M1"
+    unknown = command("query", "GET_PLAYER_STATS", "--player", "P77", *shared.here)
+    assert (unknown.code, json.loads(unknown.out)["error_code"], unknown.err) == (1, "E005", "")
 
 
 def test_the_operators_deeds_need_the_leagues_admin_token(
@@ -378,7 +380,8 @@ def test_the_operators_deeds_need_the_leagues_admin_token(
     assert nowhere == (2, "", why)
     (tmp_path / "token").write_text("adm-wrong-but-long-enough")
     wrong = command("pause", *shared.here, "--admin-token-file", tmp_path / "token")
-    assert wrong == (2, "", "league pause: This is not the admin token of this league.\n")
+    assert wrong[:2] == (2, "")
+    assert f"This is not the admin token of this league. It was read from {tmp_path / 'token'}." in wrong.err
     assert json.loads(command("status", *shared.here, "--json").out)["paused"] is False
 
 
@@ -395,10 +398,16 @@ def test_a_deed_that_cannot_be_done_is_refused_with_the_reason(
 def test_the_operator_pauses_resumes_and_withdraws(shared: Running, command: Callable[..., CommandResult]) -> None:
     paused = league("pause", "--reason", "lunch", *map(str, shared.here))
     assert (paused.process.returncode, paused.stderr) == (0, "")
-    assert paused.stdout.splitlines()[0].endswith(": RUNNING_LEAGUE (paused)")
-    assert json.loads(command("status", *shared.here, "--json").out)["paused"] is True
-    assert "(paused)" not in command("resume", "--reason", "lunch is over", *shared.here).out
-    command("withdraw", "P03", "--reason", "its author asked for it", *shared.here)
+    assert paused.stdout == "The operator pauses the league: lunch.\n"
+    assert "(paused)" in command("status", *shared.here).out
+    assert command("pause", *shared.here).out == "Nothing has changed: it was so already.\n"
+    assert command("resume", *shared.here).out == "The operator lets the league go on.\n"
+    # The page's address serves as well, and a name as well as an id.
+    name = json.loads(command("standings", *shared.here, "--json").out)["standings"]
+    third = next(row["display_name"] for row in name if row["player_id"] == "P03")
+    page = ("--manager", shared.manager.removesuffix("mcp") + "#/agents", "--data-dir", shared.data)
+    left = command("withdraw", third.upper(), "--reason", "its author asked for it", *page)
+    assert left.out == f"{third} (P03) withdraws: its author asked for it; it loses R1M2.\n"
     schedule = command("schedule", *shared.here, "--round", 1).out.splitlines()
     assert [line.split() for line in schedule[2:]] == [["R1M1", "P01", "P02", "-"], ["R1M2", "P03", "P04", "P04"]]
 
@@ -429,6 +438,7 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
         ),
         (["run", "--port", "70000"], "70000 is not a port: choose one from 1 to 65535, or 0 for a free one."),
         (["manager", "--start-when", "4 players"], "--start-when must be like players=4,referees=2, got '4 players'"),
+        (["host", "--start-when", "foo"], "--start-when must be like players=4,referees=2, got 'foo'"),
         (["manager", "--start-at", "25:00"], "--start-at must be a time such as 18:00, got '25:00'"),
         (
             ["run", "--announce-lead", "inf"],

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from leaguekit.cli.operate import fetch_schedule
 from leaguekit.league import queries
@@ -290,3 +292,46 @@ async def test_the_status_tells_how_long_the_league_has_been_in_play(tmp_path: P
         status = await hall.operate("status")
         assert status["seconds"] == pytest.approx(7, abs=0.1)
         assert (status["state"], status["everybody_told"]) == ("LEAGUE_COMPLETED", True)
+
+
+@in_virtual_time
+async def test_names_are_accepted_where_ids_are_and_a_name_of_two_agents_is_refused(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await in_play(hall)
+        first, second = (hall.league.players[name].meta.display_name for name in ("P01", "P02"))
+        for called in ("p02", second.upper()):
+            assert (await hall.operate("query", query_type="GET_PLAYER_STATS", player_id=called))["success"] is True
+        answer = await hall.operate("correct", match_id="r1m1", outcome=first)
+        assert hall.league.matches["R1M1"].result.winner == "P01"
+        assert answer["done"].startswith(f"R1M1: corrected by the operator, {first} (P01) beats ")
+        # Referees' names need not differ.
+        named = hall.league.referees["REF01"].meta
+        hall.league.referees["REF01"].registered = structs.replace(
+            hall.league.referees["REF01"].registered, meta=structs.replace(named, display_name=second)
+        )
+        answer = await hall.post("operator", {"command": "withdraw", "admin_token": ADMIN, "player_id": second})
+        detail = answer["error"]["data"]["context"]["detail"]
+        assert detail == f"2 agents are called {second!r}; name the id: P02, REF01."
+
+
+@in_virtual_time
+async def test_each_action_answers_with_a_sentence_that_says_what_it_did(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await in_play(hall)
+        name = hall.league.players["P03"].meta.display_name
+        assert (await hall.operate("pause", reason="lunch"))["done"] == "The operator pauses the league: lunch."
+        assert (await hall.operate("pause"))["done"] == "Nothing has changed: it was so already."
+        assert (await hall.operate("resume"))["done"] == "The operator lets the league go on."
+        left = (await hall.operate("withdraw", player_id="P03", reason="ill"))["done"]
+        assert re.fullmatch(rf"{re.escape(name)} \(P03\) withdraws: ill; it loses R1M\d\.", left)
+        assert (await hall.operate("seats_new", count=2))["done"] == "The operator gives out S01 to S02."
+        assert (await hall.operate("seats_revoke", seat="s01"))["done"] == "The seat S01 is revoked."
+
+
+@in_virtual_time
+async def test_a_league_that_is_over_is_not_paused(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await in_play(hall, players=2)
+        await hall.operate("correct", match_id="R1M1", outcome="draw")
+        assert hall.league.state == "LEAGUE_COMPLETED"
+        assert await refused(hall, "pause") == (31, "E031")

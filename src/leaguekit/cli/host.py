@@ -45,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     settings = manager.settings_from(options)
+    manager.check_options(options)
     if options.store is None:
         # The command to continue needs the id.
         options.league_id = settings.league_id

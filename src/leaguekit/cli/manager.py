@@ -117,12 +117,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     settings = settings_from(options)
-    when = _start_when(options.start_when)
+    when = check_options(options)
+    return program.run(lambda stop: _serve(options, settings, when, stop), options.parent_fd)
+
+
+def check_options(options: argparse.Namespace) -> tuple[int, int] | None:
+    """The numbers of players and referees with which the league starts. Raises CommandError if an option is wrong."""
     if options.start_at is not None:
         stored_plans.parse_time_of_day(options.start_at)
     if options.max_per_address is not None and options.max_per_address < 1:
         raise CommandError(f"--max-per-address must be at least 1, got {options.max_per_address}")
-    return program.run(lambda stop: _serve(options, settings, when, stop), options.parent_fd)
+    return _start_when(options.start_when)
 
 
 def settings_from(options: argparse.Namespace) -> Settings:

@@ -52,13 +52,6 @@ def add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
     parser.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)
 
 
-def add_manager_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--manager``, which is required."""
-    parser.add_argument(
-        "--manager", metavar="URL", required=True, help="the manager's, such as http://127.0.0.1:8000/mcp"
-    )
-
-
 def add_allow_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--allow``, the option of agents that call addresses which other agents name."""
     parser.add_argument(
@@ -139,12 +132,6 @@ def outward_url(options: argparse.Namespace) -> str:
 
 def _format_host(address: Address) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
-
-
-def mcp_url(url: str) -> str:
-    """The URL at which a server accepts messages. If the path is missing, it is /mcp."""
-    parts = urlsplit(url)
-    return parts._replace(path="/mcp").geturl() if parts.path in ("", "/") else url
 
 
 def check_url(option: str, url: str) -> None:

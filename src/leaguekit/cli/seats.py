@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.manager_client import admin_token
+from leaguekit.cli.manager_client import admin_token, naming_token_file
 from leaguekit.cli.operate import add_options, call
 from leaguekit.cli.tables import json_line, table
 
@@ -29,7 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    answer = call(options.manager, {"admin_token": admin_token(options), **_params(options.action, options.what)})
+    params = {"admin_token": admin_token(options), **_params(options.action, options.what)}
+    with naming_token_file(options):
+        answer = call(options.manager, params)
     print(json_line(answer) if options.json else _as_text(options.action, answer))
     return 0
 

@@ -8,7 +8,7 @@ from typing import cast
 from msgspec import Struct
 
 from leaguekit.league import events as e
-from leaguekit.league.records import Player, Referee
+from leaguekit.league.records import Player, Referee, agent_order
 from leaguekit.league.standings import PlacedRow
 from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
@@ -129,10 +129,7 @@ class LeagueTables:
         return self.league.table.placed_rows()
 
     def agents(self, *, endpoints: bool = False) -> list[AgentRow]:
-        agents: list[Player | Referee] = [
-            *sorted(self.league.players.values(), key=lambda player: int(player.id[1:])),
-            *self.league.referees.values(),
-        ]
+        agents: list[Player | Referee] = [*self.league.players.values(), *self.league.referees.values()]
         return [
             AgentRow(
                 agent_id=agent.id,
@@ -146,7 +143,7 @@ class LeagueTables:
                 **{f"{origin}_moves": count for origin, count in _counts(self.league.move_origins, agent.id).items()},
                 replaced_because=_first_reason(self.league, agent.id),
             )
-            for agent in agents
+            for agent in sorted(agents, key=agent_order)
         ]
 
 

@@ -13,6 +13,8 @@ from leaguekit.protocol.messages import MatchResult
 
 def pause(league: League, reason: str, at: str) -> list[e.Event]:
     """Pause the league: no round or match begins. Matches in play are finished."""
+    if league.state == "LEAGUE_COMPLETED":
+        raise ProtocolError("E031", "The league is over; there is nothing to pause.")
     return [] if league.paused else [e.LeaguePaused(at=at, reason=reason)]
 
 

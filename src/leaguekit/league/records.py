@@ -188,6 +188,11 @@ def _intern(text: str | None) -> str | None:
     return None if text is None else sys.intern(text)
 
 
+def agent_order(agent: Player | Referee) -> tuple[bool, int, str]:
+    """The key by which agents are sorted: players first, then by their numbers."""
+    return isinstance(agent, Referee), len(agent.id), agent.id
+
+
 def failures_after(before: int, details: ResultDetails, player_id: str) -> int:
     """The number of consecutive unanswered calls after a match.
 

@@ -9,6 +9,7 @@ The manager makes a token for that id, and ``register_…`` returns the event. T
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -161,7 +162,15 @@ def admit_referee(league: League, applicant: Applicant[RefereeMeta], at: str) ->
     _check_content("referee", league, applicant.meta, league.referees.get(known or ""))
     stays_with = league.referees[known].meta.contact_endpoint if known and not by_seat else None
     _check_endpoint("referee", league, applicant, known, stays_with)
-    return known or referee_id(len(league.referees) + 1)
+    return known or _new_referee_id(league, applicant.meta.display_name)
+
+
+def _new_referee_id(league: League, name: str) -> str:
+    """The id of a new referee. A referee with the name "Referee 2" becomes REF02 if that is free."""
+    named = re.fullmatch(r"Referee ([1-9][0-9]{0,3})", name)
+    numbers = [int(named[1])] if named and int(named[1]) <= league.settings.max_referees else []
+    free = (referee_id(number) for number in (*numbers, *range(1, len(league.referees) + 2)))
+    return next(one for one in free if one not in league.referees)
 
 
 def _check_shown_token(referee: Referee, meta: RefereeMeta) -> None:

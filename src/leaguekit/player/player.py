@@ -23,6 +23,7 @@ from leaguekit.agents.world import World
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Strategy
 from leaguekit.player.definition import PlayerDefinition
+from leaguekit.protocol.codes import mcp_url
 from leaguekit.protocol.plain_text import sanitize_lines
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy
@@ -33,7 +34,7 @@ __all__ = ["Player", "PlayerAgent", "RegistrationRefused"]
 
 # The options of a player's own command. Their defaults are those of ``run``.
 _OPTIONS = {
-    "manager": "the manager's URL",
+    "manager": "the manager's URL, or that of its page",
     "host": "the address to listen at",
     "port": "the port; 0 takes a free one",
     "endpoint": "how others reach it, if not at host and port",
@@ -95,6 +96,8 @@ class Player(PlayerDefinition):
         ``endpoint`` is the URL at which others reach this player, if it is not at its host and port. Raises
         RegistrationRefused, or CannotListen if the port is in use.
         """
+
+        manager = mcp_url(manager)
 
         async def main() -> None:
             world = World(HttpCaller(AddressPolicy.only(manager)), Path(data_dir))
