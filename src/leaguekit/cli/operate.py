@@ -228,7 +228,7 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         # A manager of an older release does not send it.
         return sanitize_lines(answer["done"])
     lines = [
-        f"{answer['league_id']}: {answer['state']}{' (paused)' if answer['paused'] else ''}",
+        f"{_full_name(answer)}: {answer['state']}{' (paused)' if answer['paused'] else ''}",
         f"round {answer['current_round']} of {answer['total_rounds']}, "
         f"{answer['matches_played']} of {answer['total_matches']} matches played, "
         f"{pluralize(answer['players'], 'player')}, {pluralize(answer['referees'], 'referee')}",
@@ -245,6 +245,11 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         *answer.get("unreachable", ()),
     ]
     return "\n".join(map(sanitize_line, lines))
+
+
+def _full_name(status: dict[str, Any]) -> str:
+    # A manager of an older release does not send a title.
+    return f"{status['title']} ({status['league_id']})" if status.get("title") else str(status["league_id"])
 
 
 def _format_agents(agents: list[dict[str, Any]]) -> str:

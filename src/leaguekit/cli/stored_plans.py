@@ -56,6 +56,11 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     seed: int | None = None
     ports: dict[str, int] = {}
     profile: Profile = "spec"
+    title: str = ""
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.title} ({self.league_id})" if self.title else self.league_id
 
 
 async def read_settings(log: LogReader) -> Settings | None:

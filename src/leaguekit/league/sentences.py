@@ -91,7 +91,7 @@ def outcome(result: MatchResult) -> str:
 
 def _created(event: e.LeagueCreated) -> str:
     settings = event.settings
-    return f"The league {settings.league_id} is created: {settings.game_type}, {settings.rounds} round-robin"
+    return f"The league {settings.full_name} is created: {settings.game_type}, {settings.rounds} round-robin"
 
 
 def _issued(event: e.SeatsIssued) -> str:

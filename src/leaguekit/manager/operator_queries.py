@@ -60,6 +60,7 @@ def status(league: League, _operation: Operation) -> dict[str, Any]:
     settings = league.settings
     status: dict[str, Any] = {
         "league_id": settings.league_id,
+        "title": settings.title,
         "paused": league.paused,
         "seed_commitment": settings.seed_commitment,
         "held": sorted(league.held, key=match_numbers),
