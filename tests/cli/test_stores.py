@@ -17,11 +17,13 @@ from typing import Any
 
 import pytest
 
+from leaguekit.league import commands
 from leaguekit.sim import loop
 from leaguekit.store.opening import open_log
 from leaguekit.store.sqlite import SqliteLog
 from tests.agents.leagues import Hall
 from tests.cli.conftest import CommandResult
+from tests.league.play import Play
 from tests.played import Log, Played, Transcripts, by_hand, played, troubled
 from tests.programs import Program
 
@@ -610,3 +612,38 @@ def test_files_that_cannot_be_written_are_named(command: Command, store: Path, t
     done = command("rebuild-files", store, "--data-dir", tmp_path)
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "agents_config.json cannot be written" in done.err
+
+
+def test_every_csv_has_the_seat_and_the_e_mail_address_of_each_player(command: Command, tmp_path: Path) -> None:
+    play = Play(referees=1)
+    people = [("Ada Lovelace", "ada@example.org"), ("Bob", "bob@example.org")]
+    play.do(commands.issue_seats(play.league, [b"one", b"two"], play.now, people=people))
+    for number, seat in ((1, b"two"), (2, b"one")):
+        play.player(number, seat=seat.hex())
+    store = Played(play.begin().play_all().log, {}).store(tmp_path / "league.db")
+    assert command("export", store, "--format", "csv", "--out", f"{tmp_path}/").code == 0
+    first = ["S02", "Bob", "bob@example.org"]
+
+    def rows(path: Path) -> list[dict[str, str]]:
+        with path.open(encoding="utf-8", newline="") as file:
+            return [*csv.DictReader(file)]
+
+    for what in ("standings", "agents", "events"):
+        (path,) = tmp_path.glob(f"*-{what}.csv")
+        of_first = [row for row in rows(path) if "P01" in (row.get("player_id"), row.get("agent_id"))]
+        assert of_first
+        assert all([row["seat"], row["person"], row["email"]] == first for row in of_first)
+    (path,) = tmp_path.glob("*-results.csv")
+    for row in rows(path):
+        side = "A" if row["player_A_id"] == "P01" else "B"
+        assert [row[f"{name}_{side}"] for name in ("seat", "person", "email")] == first
+    for public in ([], ["--public"]):
+        done = command("report", store, "--out", tmp_path / "report", *public)
+        assert ("have e-mail addresses" in done.err) is not bool(public)
+        for name in ("standings", "cross-table", "points"):
+            (row,) = [row for row in rows(tmp_path / "report" / f"{name}.csv") if row["player_id"] == "P01"]
+            assert [row["seat"], row["person"], row["email"]] == (["S02", "", ""] if public else first)
+        content = "".join(file.read_text() for file in (tmp_path / "report").iterdir())
+        assert ("ada@example.org" in content) is not bool(public)
+    assert "example.org" not in (tmp_path / "report" / "index.html").read_text()
+    assert "example.org" not in command("log", store, "--json").out

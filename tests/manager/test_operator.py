@@ -14,6 +14,7 @@ from msgspec import structs
 from leaguekit.cli.operate import fetch_schedule
 from leaguekit.league import queries
 from leaguekit.league.events import LeaguePaused, MatchReplayed, PlayerWithdrawn, ResultCorrected, decode
+from leaguekit.league.sentences import EventFormatter
 from tests.agents.leagues import ADMIN, LEAGUE, Hall, Scripted, in_virtual_time, won
 
 DEEDS = ("start", "pause", "resume", "withdraw", "disqualify", "rematch", "correct")
@@ -335,3 +336,57 @@ async def test_a_league_that_is_over_is_not_paused(tmp_path: Path) -> None:
         await hall.operate("correct", match_id="R1M1", outcome="draw")
         assert hall.league.state == "LEAGUE_COMPLETED"
         assert await refused(hall, "pause") == (31, "E031")
+
+
+@in_virtual_time
+async def test_settings_that_the_operator_changes_hold_for_the_next_match_and_after_a_restart(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, _ = await in_play(hall)
+        answer = await hall.operate("set", settings={"choice_seconds": 77, "title": "Winter Cup"}, reason="slow")
+        assert answer["done"] == "The operator sets choice_seconds = 77.0, title = Winter Cup: slow."
+        assert answer["title"] == "Winter Cup"
+        assert (await hall.operate("set", settings={"title": "Winter Cup"}))["done"].startswith("Nothing has changed")
+        assert await refused(hall, "set", settings={"game_type": "chess"}) == (-32602, "E044")
+        settings = await hall.operate("settings")
+        assert (settings["settings"]["choice_seconds"], "seed_hex" in settings["settings"]) == (77.0, False)
+        assert "title" in settings["changeable"]
+        for match in ("R1M1", "R1M2"):
+            await hall.operate("correct", match_id=match, outcome="draw")
+        await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) > 2)
+        limits = [one.params["time_limits"]["choice_seconds"] for one in referee.got("MATCH_ASSIGNMENT")]
+        assert (limits[0], limits[-1]) == (30.0, 77.0)
+        await hall.crash()
+        await hall.restart()
+        assert hall.league.settings.choice_seconds == 77.0
+
+
+@in_virtual_time
+async def test_a_player_that_was_withdrawn_by_mistake_is_readmitted_and_plays_on(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, _ = await in_play(hall)
+        name = hall.league.players["P02"].meta.display_name
+        await hall.operate("withdraw", player_id="P02")
+        answer = await hall.operate("readmit", player_id=name, reason="a mistake")
+        assert answer["done"] == f"{name} (P02) may come back: a mistake."
+        assert answer["players_out"] == []
+        for match in hall.league.rounds[0].matches:
+            await hall.operate("correct", match_id=match, outcome="draw")
+        await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) > 2)
+        assert any("P02" in str(one) for one in referee.got("MATCH_ASSIGNMENT")[2:])
+
+
+@in_virtual_time
+async def test_seats_are_made_for_people_whom_only_the_operator_sees(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        people = [["Ada", "ada@example.org"], ["Bob", ""]]
+        made = (await hall.operate("seats_new", people=people))["seats"]
+        assert [(seat["id"], seat["name"], seat["email"]) for seat in made] == [
+            ("S01", "Ada", "ada@example.org"),
+            ("S02", "Bob", ""),
+        ]
+        assert [seat["email"] for seat in (await hall.operate("seats"))["seats"]] == ["ada@example.org", ""]
+        assert (await hall.operate("seats_revoke", seat="bob"))["done"] == "The seat S02 is revoked."
+        assert await refused(hall, "seats", admin_token="") == (11, "E011")
+        formatter = EventFormatter()
+        public = [formatter.as_json(decode(one)) for one in hall.log.disk.events]
+        assert "ada" not in json.dumps(public).lower()

@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,6 @@ from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain_text import escaped, sanitize_line, sanitize_lines
 
 PUBLIC_COMMANDS = ("status", "standings", "schedule")
-# These cannot be taken back, so the operator is asked on a terminal.
-CONFIRMED_COMMANDS = ("withdraw", "disqualify", "correct")
 # At most this number of players is named in a question.
 MAX_NAMED = 5
 # More matches than this take hours, so the operator must confirm. 100 players have 4,950.
@@ -39,39 +37,60 @@ EXAMPLES = """examples:
   league withdraw P10-P99 P120 --reason "registered by a program" --yes      (without a question)
   league withdraw --from 10.0.0.7      (all that registered from this address: `league agents`)
   league disqualify "Bob's agent" --reason "it attacked others"      (a player's id or its name)
+  league readmit P07      (it plays on, and may register again without its token: same name, same endpoint)
+  league set      (print the settings)
+  league set choice_seconds=60 announce_lead=5 title="Winter Cup"
   league rematch R2M3 --reason "power cut"
   league rematch --held      (all matches that came to nothing too often)
   league correct R2M3 P01 --reason "the referee erred"      (a player's id or name, draw, or none)
 """
 
 
+_CONFIRMED = {"--yes": {"action": "store_true", "help": "do not ask; without a terminal nothing is asked"}}
+_ROUND = {"--round": {"metavar": "N", "dest": "round_id", "type": int, "help": "this round only"}}
+_DEPARTURE: dict[str, dict[str, Any]] = {
+    "players": {"metavar": "PLAYER", "nargs": "*", "help": "such as P07, P10-P99, or a player's name"},
+    "--from": {"metavar": "ADDRESS", "dest": "address", "help": "all that registered from this address"},
+}
+# The arguments of each command beside the common ones.
+_ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
+    "add-player": {
+        "--endpoint": {"metavar": "URL", "required": True, "help": "where it listens"},
+        "--name": {"metavar": "NAME", "dest": "display_name", "help": "its name in the league"},
+    },
+    "withdraw": _DEPARTURE | _CONFIRMED,
+    "disqualify": _DEPARTURE | _CONFIRMED,
+    "readmit": {"player_id": {"metavar": "PLAYER", "help": "such as P07, or a player's name"}},
+    "start": {
+        "--yes": {"action": "store_true", "help": f"do not ask if there are over {CONFIRM_ABOVE_MATCHES:,} matches"}
+    },
+    "set": {"changes": {"metavar": "KEY=VALUE", "nargs": "*", "help": "docs/settings.md lists the keys"}},
+    "rematch": {
+        "matches": {"metavar": "MATCH", "nargs": "*", "help": "such as R2M3"},
+        "--held": {"action": "store_true", "help": "all matches that wait for the operator"},
+    },
+    "correct": {
+        "match_id": {"metavar": "MATCH", "help": "such as R2M3"},
+        "outcome": {"metavar": "OUTCOME", "help": "the winner's id or name, draw, or none"},
+    }
+    | _CONFIRMED,
+    "query": {
+        "query_type": {"metavar": "TYPE", "help": ", ".join(QUERY_TYPES)},
+        "--player": {
+            "metavar": "PLAYER",
+            "dest": "player_id",
+            "help": "for GET_NEXT_MATCH, GET_PLAYER_STATS: its id or name",
+        },
+    }
+    | _ROUND,
+    "schedule": _ROUND,
+}
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     command = parser.prog.rpartition(" ")[2]
-    if command == "add-player":
-        parser.add_argument("--endpoint", metavar="URL", required=True, help="where it listens")
-        parser.add_argument("--name", metavar="NAME", dest="display_name", help="its name in the league")
-    if command in ("withdraw", "disqualify"):
-        parser.add_argument("players", metavar="PLAYER", nargs="*", help="such as P07, P10-P99, or a player's name")
-        parser.add_argument("--from", metavar="ADDRESS", dest="address", help="all that registered from this address")
-    if command == "start":
-        parser.add_argument(
-            "--yes", action="store_true", help=f"do not ask if there are over {CONFIRM_ABOVE_MATCHES:,} matches"
-        )
-    if command in CONFIRMED_COMMANDS:
-        parser.add_argument("--yes", action="store_true", help="do not ask; without a terminal nothing is asked")
-    if command == "rematch":
-        parser.add_argument("matches", metavar="MATCH", nargs="*", help="such as R2M3")
-        parser.add_argument("--held", action="store_true", help="all matches that wait for the operator")
-    if command == "correct":
-        parser.add_argument("match_id", metavar="MATCH", help="such as R2M3")
-        parser.add_argument("outcome", metavar="OUTCOME", help="the winner's id or name, draw, or none")
-    if command == "query":
-        parser.add_argument("query_type", metavar="TYPE", help=", ".join(QUERY_TYPES))
-        parser.add_argument(
-            "--player", metavar="PLAYER", dest="player_id", help="for GET_NEXT_MATCH, GET_PLAYER_STATS: its id or name"
-        )
-    if command in ("schedule", "query"):
-        parser.add_argument("--round", metavar="N", dest="round_id", type=int, help="this round only")
+    for name, settings in _ARGUMENTS.get(command, {}).items():
+        parser.add_argument(name, **settings)
     if command not in (*PUBLIC_COMMANDS, "add-player", "agents", "query", "start"):
         parser.add_argument("--reason", default="", help="why; kept in the league's log")
     add_options(parser)
@@ -92,6 +111,8 @@ def run(options: argparse.Namespace) -> int:
         if getattr(options, name, None) is not None
     }
     params["command"] = options.command.replace("-", "_")
+    if options.command == "set":
+        params |= {"settings": _read_changes(options.changes)} if options.changes else {"command": "settings"}
     if options.command not in PUBLIC_COMMANDS:
         params["admin_token"] = admin_token(options)
     if options.command == "start" and not options.yes:
@@ -101,6 +122,18 @@ def run(options: argparse.Namespace) -> int:
     print(json_line(answer) if options.json else _format(options.command, answer))
     # A query that the league answers with an error.
     return 1 if options.command == "query" and not answer.get("success", True) else 0
+
+
+def _read_changes(texts: Sequence[str]) -> dict[str, str | int | float]:
+    """The changes of settings on the command line. A value is a number if it looks like one, except in a title."""
+    changes: dict[str, str | int | float] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise CommandError(f"a change is KEY=VALUE, such as choice_seconds=60, got {text!r}")
+        is_number = name != "title" and re.fullmatch(r"-?\d+(\.\d+)?", value)
+        changes[name] = value if not is_number else float(value) if "." in value else int(value)
+    return changes
 
 
 async def _send(options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
@@ -224,6 +257,12 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         return escaped(json.dumps(answer["data"], ensure_ascii=False, indent=2))
     if command == "agents":
         return _format_agents(answer["agents"])
+    if "settings" in answer:
+        rows = [
+            [name, json.dumps(value, ensure_ascii=False), "yes" if name in answer["changeable"] else "no"]
+            for name, value in answer["settings"].items()
+        ]
+        return table(["setting", "value", "may change"], rows)
     if "done" in answer:
         # A manager of an older release does not send it.
         return sanitize_lines(answer["done"])

@@ -65,6 +65,10 @@ class AgentRow(Struct, kw_only=True, omit_defaults=True):
     replaced_because: str | None = None
 
 
+# The columns about the person whose player it is. They are empty without a seat.
+PERSON_COLUMNS = ("seat", "person", "email")
+
+
 class LeagueTables:
     """Builds the tables of a league from its events."""
 
@@ -119,6 +123,15 @@ class LeagueTables:
             **{f"{origin}_A": count for origin, count in a.items()},
             **{f"{origin}_B": count for origin, count in b.items()},
         )
+
+    def people(self) -> dict[str, dict[str, str]]:
+        """By agent with a seat: the id of its seat, and the name and e-mail address of the person it is for."""
+        seats = sorted(self.league.seats.values(), key=lambda seat: bool(seat.name or seat.email))
+        return {
+            seat.holder: {"seat": seat.id, "person": seat.name, "email": seat.email}
+            for seat in seats
+            if seat.holder is not None
+        }
 
     def results(self) -> list[ResultRow]:
         """The matches that have ended, each once, in the order of the schedule."""

@@ -252,7 +252,12 @@ def _recognised(
     if applicant.returning_id in registry:
         return applicant.returning_id
     agent = registry.get(league.endpoints.get(str(parse_endpoint(applicant.meta.contact_endpoint)), ""))
-    if agent is None or not applicant.may_repeat:
+    if agent is None:
+        return None
+    if isinstance(agent, Player) and agent.readmitted:
+        is_same = names.normalize(applicant.meta.display_name) == agent.meta.display_name
+        return agent.id if is_same else None
+    if not applicant.may_repeat:
         return None
     before = agent.registered
     one = (applicant.conversation_id, applicant.timestamp, applicant.sender, applicant.address)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, convert
+from msgspec import Meta, Struct, convert, to_builtins
 from msgspec.structs import force_setattr
 
 from leaguekit.games.base import DEFAULT_GAME
@@ -102,6 +103,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def time_limits(self) -> TimeLimits:
         """The limits as they are sent to referees."""
         return convert(self, TimeLimits, from_attributes=True)
+
+
+def changed_settings(settings: Settings, changes: Mapping[str, object]) -> Settings:
+    """Settings with some changes. Raises msgspec.ValidationError."""
+    return convert(to_builtins(settings) | dict(changes), Settings)
 
 
 def find_fault(name: str, value: float) -> str | None:

@@ -13,7 +13,7 @@ import msgspec
 
 from leaguekit.agents.world import World
 from leaguekit.league import commands
-from leaguekit.league.access import seat_of
+from leaguekit.league.access import find_seat, seat_of
 from leaguekit.league.events import Event, MatchForfeited, RegistrationsClosed
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.results import known_match
@@ -116,10 +116,11 @@ class Operator:
         return code, commands.set_referee_code(codes.verifier("referee", code), at)
 
     def _new_seats(self, league: League, operation: Operation, at: str) -> OperationResult:
-        if not 1 <= operation.count <= MAX_SEATS:
-            raise ProtocolError("E044", f"count must be from 1 to {MAX_SEATS}, got {operation.count}.")
-        new = [self._new_code() for _ in range(operation.count)]
-        events = commands.issue_seats(league, [codes.verifier("seat", code) for code in new], at)
+        people = operation.people
+        if not 1 <= (count := len(people) or operation.count) <= MAX_SEATS:
+            raise ProtocolError("E044", f"count must be from 1 to {MAX_SEATS}, got {count}.")
+        new = [self._new_code() for _ in range(count)]
+        events = commands.issue_seats(league, [codes.verifier("seat", code) for code in new], at, people=people)
         return OperationResult(events, lambda after: {"seats": _seats_with_codes(after, new)})
 
     def _add_player(self, league: League, operation: Operation, at: str) -> OperationResult:
@@ -213,7 +214,8 @@ def new_admin_token(entropy: Callable[[int], bytes]) -> str:
 
 
 def _seats_with_codes(league: League, new: list[str]) -> list[dict[str, Any]]:
-    return [{"id": league.seats[codes.verifier("seat", code).hex()].id, "code": code} for code in new]
+    seats = [(league.seats[codes.verifier("seat", code).hex()], code) for code in new]
+    return [{"id": seat.id, "name": seat.name, "email": seat.email, "code": code} for seat, code in seats]
 
 
 def _return_seat(league: League, agent_id: str, code: str) -> dict[str, Any]:
@@ -238,8 +240,9 @@ def _correct(league: League, operation: Operation, at: str) -> list[Event]:
 
 
 def _revoke_seat(league: League, operation: Operation, at: str) -> list[Event]:
-    is_id = any(seat.id == operation.seat.upper() for seat in league.seats.values())
-    return commands.revoke_seat(league, operation.seat if is_id else codes.verifier("seat", operation.seat).hex(), at)
+    is_named = find_seat(league, operation.seat) is not None
+    seat = operation.seat if is_named else codes.verifier("seat", operation.seat).hex()
+    return commands.revoke_seat(league, seat, at)
 
 
 Action = Callable[[League, Operation, str], list[Event]]
@@ -250,6 +253,8 @@ _ACTIONS: dict[str, Action] = {
     "pause": lambda league, operation, at: commands.pause(league, operation.reason, at),
     "resume": lambda league, operation, at: commands.resume(league, operation.reason, at),
     "withdraw": lambda league, operation, at: commands.withdraw(league, operation.player_id, operation.reason, at),
+    "readmit": lambda league, operation, at: commands.readmit(league, operation.player_id, operation.reason, at),
+    "set": lambda league, operation, at: commands.change_settings(league, operation.settings, operation.reason, at),
     "disqualify": lambda league, operation, at: commands.disqualify(league, operation.player_id, operation.reason, at),
     "rematch": lambda league, operation, at: commands.rematch(league, operation.match_id, operation.reason, at),
     "correct": _correct,

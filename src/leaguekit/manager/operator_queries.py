@@ -11,6 +11,7 @@ from msgspec import UNSET
 from leaguekit.league import queries
 from leaguekit.league.records import Player, Referee, agent_order
 from leaguekit.league.schedule import MAX_MATCHES, match_count
+from leaguekit.league.settings import CHANGEABLE
 from leaguekit.league.state import League
 from leaguekit.league.ties import describe_order, first_place, tie_sentences
 from leaguekit.protocol.fields import Count, RoundId
@@ -42,8 +43,12 @@ class Operation(msgspec.Struct, kw_only=True):
     agent_id: str = ""
     # The number of new seats.
     count: int = 0
-    # The id or the code of a seat.
+    # The id, the person or the code of a seat.
     seat: str = ""
+    # For new seats: the name and the e-mail address of each person.
+    people: list[tuple[str, str]] = []
+    # The settings that are changed.
+    settings: dict[str, str | int | float] = {}
     # For a player that never registers: where it listens, and its name.
     endpoint: str = ""
     display_name: str = ""
@@ -126,12 +131,21 @@ def seats(league: League, _operation: Operation) -> dict[str, Any]:
             {
                 "id": seat.id,
                 "state": "revoked" if seat.revoked else "free" if seat.holder is None else "taken",
+                "name": seat.name,
+                "email": seat.email,
                 "holder": seat.holder,
                 "display_name": None if (agent := league.agent(seat.holder or "")) is None else agent.meta.display_name,
             }
             for seat in league.seats.values()
         ]
     }
+
+
+def _settings(league: League, _operation: Operation) -> dict[str, Any]:
+    """The settings without the seed, and the names of those that may change."""
+    settings = msgspec.to_builtins(league.settings)
+    del settings["seed_hex"]
+    return {"settings": settings, "changeable": [*CHANGEABLE]}
 
 
 def _query(league: League, operation: Operation) -> dict[str, Any]:
@@ -155,7 +169,7 @@ def _schedule(league: League, operation: Operation) -> dict[str, Any]:
 
 Query = Callable[[League, Operation], dict[str, Any]]
 # These show the endpoints of agents or the holders of seats. They need the admin token.
-ADMIN_QUERIES: dict[str, Query] = {"agents": _agents, "query": _query, "seats": seats}
+ADMIN_QUERIES: dict[str, Query] = {"agents": _agents, "query": _query, "seats": seats, "settings": _settings}
 PUBLIC_QUERIES: dict[str, Query] = {
     "status": status,
     # What an agent states about its moves may contain an address.

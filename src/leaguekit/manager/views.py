@@ -60,7 +60,13 @@ class ManagerViews:
 
     def _react(self, event: e.Event) -> None:
         match event:
-            case e.PlayerRegistered() | e.RefereeRegistered() | e.PlayerWithdrawn() | e.PlayerDisqualified():
+            case (
+                e.PlayerRegistered()
+                | e.RefereeRegistered()
+                | e.PlayerWithdrawn()
+                | e.PlayerDisqualified()
+                | e.PlayerReadmitted()
+            ):
                 self._mark_stale(self._agents, standings_view)
             case e.PlayerSuspended() | e.PlayerReturned() | e.RefereeLost() | e.RefereeReturned():
                 self._mark_stale(self._agents)

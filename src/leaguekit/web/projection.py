@@ -47,6 +47,8 @@ _BY_OPERATOR = (
     e.LeagueResumed,
     e.PlayerWithdrawn,
     e.PlayerDisqualified,
+    e.PlayerReadmitted,
+    e.SettingsChanged,
     e.MatchReplayed,
     e.ResultCorrected,
 )
