@@ -181,7 +181,7 @@ def read_settings_file(path: Path) -> dict[str, Any]:
 
 
 def new_league_id(game: str, title: str = "") -> str:
-    """A new id, such as even_odd_1231_7k2m or winter_cup_7k2m: the game and the day, or the title."""
+    """A new id, such as tic_tac_toe_1231_7k2m or winter_cup_7k2m: the game and the day, or the title."""
     slug = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")[:30]
     code = new_code(secrets.token_bytes(ENTROPY_BYTES))[:4].lower()
     return f"{slug or f'{game}_{datetime.now().astimezone():%m%d}'}_{code}"
