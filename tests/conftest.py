@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections.abc import Generator
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.postgres import postgres_server, postgres_url  # noqa: F401  fixtures
@@ -22,7 +25,13 @@ settings.load_profile(os.environ.get("LEAGUEKIT_HYPOTHESIS", "suite"))
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_finish() -> None:
-    """Nine thousand tests stay to the end: no need to look through them whenever a test asks what is left behind."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Exclude the tests from garbage collections: they stay to the end, and a collection would visit all of them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()

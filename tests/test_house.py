@@ -60,9 +60,9 @@ NAMES_THE_GAME = {
     "web/static/games.js": "the drawing of the game, in the table of all drawings",
     "web/static/style.css": "the colours of the drawing",
     "web/static/words.js": "the name of the game for people, in the table of all names",
+    "kit/": "ids and sentences of checks, by the documents",
     "cli/run.py": "the help names the default game",
     "starters/": "programs of beginners, which play the default game by the documents",
-    "kit/": "kit: being changed by another branch",
 }
 _GAME_WORDS = re.compile(
     r"even.?odd|parity|always_(even|odd)|[\"'`](even|odd)[\"'`]|even or odd|\.(even|odd)\b", re.IGNORECASE

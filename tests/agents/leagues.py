@@ -483,11 +483,11 @@ class Hall:
 
     # Time
 
-    async def until(self, what: Callable[[], Any], seconds: float = PATIENCE) -> None:
-        """Let time pass until something is so."""
+    async def until(self, what: Callable[[], Any], seconds: float = PATIENCE, step: float = 0.01) -> None:
+        """Let time pass until something is so. Each step takes some 20 µs."""
         async with asyncio.timeout(seconds):
-            while not what():  # noqa: ASYNC110 - virtual time costs nothing
-                await asyncio.sleep(0.01)
+            while not what():  # noqa: ASYNC110 - nothing tells of it
+                await asyncio.sleep(step)
 
     async def quiet(self) -> None:
         """Let everything happen that happens at this moment."""

@@ -415,10 +415,11 @@ def test_a_log_that_goes_on_after_its_head_is_complete_as_far_as_that(command: C
 def test_verify_fails_if_all_of_the_log_was_in_the_journal(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "league.db"
     (tmp_path / "copy").mkdir()
+    events = played().log
 
     async def write() -> None:
         log = await SqliteLog.open(path)
-        await log.append(played().log)
+        await log.append(events)
         shutil.copy(path, tmp_path / "copy")
         await log.close()
 

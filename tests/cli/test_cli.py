@@ -1,4 +1,4 @@
-"""The ``league`` command as a person or a program calls it, in a process of its own."""
+"""The ``league`` command as a person or a program calls it; in a process of its own where it reads its input."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ import pytest
 from leaguekit.cli import COMMANDS
 from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.messages import BY_TYPE
+from tests.cli.conftest import CommandResult
 from tests.samples import samples_of
 
+Command = Callable[..., CommandResult]
 VALID = encode(samples_of("GAME_INVITATION")[0])
 BROKEN = VALID.replace(b'"PLAYER_A"', b'"WHITE"')
 
@@ -27,10 +30,10 @@ def league(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["explain", "--help"], ["schema", "--help"]])
-def test_help_has_examples(arguments: list[str]) -> None:
-    done = league(*arguments)
-    assert done.returncode == 0
-    assert "examples:" in done.stdout
+def test_help_has_examples(command: Command, arguments: list[str]) -> None:
+    done = command(*arguments)
+    assert done.code == 0
+    assert "examples:" in done.out
 
 
 def test_the_help_shows_six_commands_first_and_every_command_once_in_a_group() -> None:
@@ -56,12 +59,12 @@ def test_a_wrong_call_says_how_it_should_be(arguments: list[str]) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_explain_says_that_nothing_is_wrong(tmp_path: Path) -> None:
+def test_explain_says_that_nothing_is_wrong(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "message.json"
     file.write_bytes(VALID)
-    done = league("explain", str(file))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[1] == "  nothing is wrong"
+    done = command("explain", file)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[1] == "  nothing is wrong"
 
 
 def test_explain_names_code_path_value_remedy_and_requirement() -> None:
@@ -87,24 +90,24 @@ def test_what_cannot_be_explained_is_an_error_in_one_line(given: bytes) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_a_file_that_is_not_there_is_named() -> None:
-    assert league("explain", "nowhere.json").stderr == (
+def test_a_file_that_is_not_there_is_named(command: Command) -> None:
+    assert command("explain", "nowhere.json").err == (
         "league explain: cannot read nowhere.json: No such file or directory\n"
     )
 
 
-def test_schema_lists_the_types_and_prints_one() -> None:
-    assert league("schema").stdout.split() == list(BY_TYPE)
-    assert json.loads(league("schema", "GAME_OVER").stdout)["title"] == "GAME_OVER"
-    assert "no message type 'GAME'" in league("schema", "GAME").stderr
+def test_schema_lists_the_types_and_prints_one(command: Command) -> None:
+    assert command("schema").out.split() == list(BY_TYPE)
+    assert json.loads(command("schema", "GAME_OVER").out)["title"] == "GAME_OVER"
+    assert "no message type 'GAME'" in command("schema", "GAME").err
 
 
-def test_schema_writes_a_file_for_each_type_and_an_index(tmp_path: Path) -> None:
+def test_schema_writes_a_file_for_each_type_and_an_index(command: Command, tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
-    assert league("schema", "--out", str(folder)).returncode == 0
+    assert command("schema", "--out", folder).code == 0
     assert {file.stem for file in folder.iterdir()} == {*BY_TYPE, "index"}
     (tmp_path / "file").touch()
-    assert "cannot write" in league("schema", "--out", str(tmp_path / "file")).stderr
+    assert "cannot write" in command("schema", "--out", tmp_path / "file").err
 
 
 def test_a_reader_that_has_seen_enough_causes_no_complaint() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,18 +24,27 @@ def _manager(data: Path) -> Program:
     return Program("manager", "--port", "0", "--league-id", "kept", "--data-dir", data)
 
 
-def _folder(data: Path) -> Path:
-    """The folder of a manager that has served a league."""
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data of a manager that has served a league."""
+    data = tmp_path_factory.mktemp("served")
     with _manager(data) as program:
         program.said("referee code: ")
-    return data / "agents" / "kept" / "manager"
+    return data
+
+
+@pytest.fixture
+def folder(served: Path, tmp_path: Path) -> Path:
+    """The manager's folder in a copy of that data."""
+    shutil.copytree(served, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "agents" / "kept" / "manager"
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe" * 20, b"abc", TOKEN.encode() + b" and more"])
 def test_an_admin_token_that_is_none_is_refused_by_manager_and_commands_alike(
-    command: Command, tmp_path: Path, content: bytes
+    command: Command, folder: Path, tmp_path: Path, content: bytes
 ) -> None:
-    file = _folder(tmp_path) / "admin_token"
+    file = folder / "admin_token"
     file.write_bytes(content)
     store = file.with_name("league.db")
     done = command("manager", "--port", "0", "--league-id", "kept", "--data-dir", tmp_path)
@@ -49,9 +59,9 @@ def test_an_admin_token_that_is_none_is_refused_by_manager_and_commands_alike(
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", " "])
 def test_an_admin_token_that_was_written_with_an_editor_is_the_same_token(
-    command: Command, tmp_path: Path, end: str
+    command: Command, folder: Path, tmp_path: Path, end: str
 ) -> None:
-    (_folder(tmp_path) / "admin_token").write_text(f"{TOKEN}{end}")
+    (folder / "admin_token").write_text(f"{TOKEN}{end}")
     with _manager(tmp_path) as program:
         url = program.said(r"is at (\S+)")[1]
         done = command("agents", "--manager", url, "--data-dir", tmp_path)
@@ -60,9 +70,9 @@ def test_an_admin_token_that_was_written_with_an_editor_is_the_same_token(
 
 @pytest.mark.parametrize(("content", "is_good"), [(b"\xff\xfe", False), (b"", False), (b"%s\n", True)])
 def test_a_referee_code_that_is_none_does_not_stop_a_manager_which_says_what_to_do(
-    tmp_path: Path, content: bytes, is_good: bool
+    folder: Path, tmp_path: Path, content: bytes, is_good: bool
 ) -> None:
-    file = _folder(tmp_path) / "referee_code"
+    file = folder / "referee_code"
     file.write_bytes(content.replace(b"%s", file.read_bytes()))
     with _manager(tmp_path) as program:
         told = program.said(r"referee code: (.+)")[1]

@@ -122,10 +122,12 @@ def test_help_has_examples(command: Command, name: str) -> None:
 
 
 def test_a_league_in_postgresql_is_looked_into_like_any_other(command: Command, postgres_url: str) -> None:
+    league = played()
+
     async def write() -> None:
         log = await open_log(postgres_url)
-        await log.append(played().log)
-        for name, text in played().kept.items():
+        await log.append(league.log)
+        for name, text in league.kept.items():
             await log.keep(name, text)
         await log.close()
 

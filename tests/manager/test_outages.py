@@ -106,7 +106,9 @@ def _announced(hall: Hall, round_id: int) -> Callable[[], bool]:
 @pytest.mark.parametrize(
     ("lead", "when"), [(0.0, _playing), (5.0, _playing), (60.0, _playing), (5.0, _announced), (60.0, _announced)]
 )
-@pytest.mark.parametrize("seconds", [10.0, pytest.param(25.0, marks=pytest.mark.long), 90.0])
+@pytest.mark.parametrize(
+    "seconds", [10.0, pytest.param(25.0, marks=pytest.mark.long), pytest.param(90.0, marks=pytest.mark.long)]
+)
 @in_virtual_time
 async def test_without_a_route_to_the_players_nobody_loses_but_the_one_that_is_really_gone(
     tmp_path: Path, seconds: float, lead: float, how: How, when: Any, caplog: pytest.LogCaptureFixture
@@ -115,7 +117,7 @@ async def test_without_a_route_to_the_players_nobody_loses_but_the_one_that_is_r
     async with RoutedHall(tmp_path, announce_lead=lead) as hall:
         await _filled(hall)
         hall.network.close(url_of("player", 8))
-        await hall.until(when(hall, 2), seconds=300)
+        await hall.until(when(hall, 2), seconds=300, step=0.1)
         hall.cut(seconds, how)
         await hall.end(1_500)
         assert sorted(hall.lost()) == [("UNREACHABLE", ["P08"])] * 7
@@ -236,7 +238,7 @@ def assert_never_held(hall: RoutedHall) -> None:
 @pytest.mark.parametrize("how", ["dropped", "no route to the host", "no network"])
 @pytest.mark.parametrize("when", [_playing, _announced])
 @pytest.mark.parametrize("capacity", [1, 10])
-@pytest.mark.parametrize("seconds", [20.0, 60.0, 600.0])
+@pytest.mark.parametrize("seconds", [20.0, pytest.param(60.0, marks=pytest.mark.long), 600.0])
 @in_virtual_time
 async def test_nobody_loses_because_one_referee_alone_has_no_route_to_the_players(
     tmp_path: Path, seconds: float, capacity: int, when: Any, how: How
@@ -247,7 +249,7 @@ async def test_nobody_loses_because_one_referee_alone_has_no_route_to_the_player
         for _ in range(6):
             await hall.player("random", thinks)
         await hall.operate("start")
-        await hall.until(when(hall, 2), seconds=300)
+        await hall.until(when(hall, 2), seconds=300, step=0.1)
         hall.cut(seconds, how, callers=("referee 1",))
         await hall.end(5_000)
         assert (hall.lost(), forfeits(hall)) == ([], {})

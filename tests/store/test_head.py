@@ -156,10 +156,11 @@ def test_at_the_end_of_each_round_everything_so_far_is_in_the_store_without_its_
 ) -> None:
     copy = tmp_path / "copy.db"
     found: dict[int, int] = {}
+    events = [decode(line) for line in played().log]
 
     async def main() -> None:
         ledger = Ledger(await SqliteLog.open(path))
-        for number, event in enumerate(map(decode, played().log), 1):
+        for number, event in enumerate(events, 1):
             ledger.record([event])
             await ledger.wait_written()
             if isinstance(event, (RoundCompleted, LeagueCompleted)):

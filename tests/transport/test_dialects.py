@@ -16,6 +16,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import BY_TYPE
+from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.transport.dialects import forms, requests, responses
 from leaguekit.transport.dialects.repairs import MAX_TEXT, Repaired, repair
 from leaguekit.transport.dialects.responses import Acknowledged, Deferred, NoUsableAnswer, find_answer, is_refusal
@@ -479,6 +480,19 @@ def test_of_many_wrong_parts_only_the_first_few_are_repaired(monkeypatch: pytest
     assert isinstance(found(in_parts({"accept": 1}, {"accept": True})), Repaired)
     assert isinstance(found(in_parts(*[{"x": 1}] * (forms.MAX_PARTS - 1), {"accept": True})), Repaired)
     assert isinstance(found(in_parts(*[{"x": 1}] * forms.MAX_PARTS, {"accept": True})), NoUsableAnswer)
+
+
+@pytest.mark.parametrize("number", [b"1e308", b"1E-250"])
+def test_a_message_with_many_numbers_that_take_long_to_decode_is_not_decoded(number: bytes) -> None:
+    """Each takes 10 µs per decoding, and a message that is repaired is decoded up to five times."""
+    body = b'{"jsonrpc":"2.0","id":7,"result":{"message_type":"GAME_JOIN_ACK","accept":true,"x":[%b]}}'
+    few, many = (body % b",".join([*[number] * count, *[b"1"] * 1_000]) for count in (100, 101))
+    assert isinstance(found(few), Repaired)
+    assert len(many) < MAX_BYTES
+    assert isinstance(found(many), NoUsableAnswer)
+    request = b'{"jsonrpc":"2.0","method":"register_player","params":{"x":[%b]},"id":1}'
+    assert requests.read_request(request % b",".join([number] * 200)) is None
+    assert requests.read_request(request % b",".join([number] * 100)) is not None
 
 
 def test_another_matchs_id_is_left_for_the_referee_to_judge() -> None:

@@ -75,9 +75,8 @@ def token_in(message: bytes) -> str:
 
 def token_of(request: RpcRequest) -> str:
     """The token in a request, or empty if there is none. In a batch, and in other forms, it is the first token."""
-    call = None if request.is_batch else request.calls[0]
     token = ""
-    if isinstance(call, Call):
+    if not request.is_batch and isinstance(call := request.calls[0], Call):
         token = token_in(call.params) if call.message is None else getattr(call.message, "auth_token", "")
     return token or credentials_in(request.body).auth_token
 

@@ -27,7 +27,7 @@ from leaguekit.gateway.gateway import Gateway, NotAllowed, NotAllowedNow, TooMan
 from leaguekit.gateway.seats import MoveRefused, Seat
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.transport.base import TOO_MANY_REQUESTS, Peer
-from leaguekit.transport.server.connection import connection_of
+from leaguekit.transport.server.connection_control import connection_of
 from leaguekit.web.files import page_files
 from leaguekit.web.responses import error_response
 from leaguekit.web.shared_work import wait_for_disconnect

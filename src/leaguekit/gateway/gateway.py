@@ -55,7 +55,7 @@ from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import is_loopback
 from leaguekit.transport.base import CallerLate, CallFailed, NoAnswer, Peer, TimedOut
 from leaguekit.transport.eager import ensure_task
-from leaguekit.transport.server.connection_slots import ConnectionControl
+from leaguekit.transport.server.connection_base import BaseConnection
 from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.transport.server.pending_requests import BYTES_BEFORE_ADMISSION
 from leaguekit.transport.wait_limits import WaitLimitReached, WaitLimits
@@ -274,7 +274,7 @@ class Gateway:
     # Requests of the owners of seats
 
     @contextmanager
-    def counted_wait(self, seat: Seat, host: str, connection: ConnectionControl | None) -> Iterator[None]:
+    def counted_wait(self, seat: Seat, host: str, connection: BaseConnection | None) -> Iterator[None]:
         """Count a request that waits for a change of a seat, and release its connection. Raises TooManyWaiting."""
         is_first = not self._waits_of_seats[seat]
         try:

@@ -99,7 +99,8 @@ class League:
 
     def agent_with(self, verifier: bytes) -> Player | Referee | None:
         """The agent whose token has this verifier."""
-        return self.agent(self.verifiers.get(verifier.hex(), ""))
+        agent_id = self.verifiers.get(verifier.hex(), "")
+        return self.players.get(agent_id) or self.referees.get(agent_id)
 
     @property
     def is_open(self) -> bool:

@@ -123,6 +123,11 @@ class Ledger:
         elif not self.failed.done():
             self.failed.set_result(error)
 
+    @property
+    def is_written(self) -> bool:
+        """Whether everything recorded so far is written, and no write has failed."""
+        return self.latest is None or (self.latest.done() and self.latest.exception() is None)
+
     async def wait_written(self, upto: asyncio.Future[int] | None = None) -> None:
         """Wait until everything recorded so far is written, or up to ``upto``, which is an earlier value of ``latest``.
 

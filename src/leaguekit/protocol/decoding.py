@@ -76,15 +76,18 @@ def of_type(kind: type[MessageT], message: Message) -> MessageT:
     raise InvalidMessage([Violation("message_type", "E045", f"got {came!r}", f"{expected!r}", "000-L1503")])
 
 
-def check_text(text: bytes) -> None:
-    """Raise ProtocolError if a text is not UTF-8, is nested too deeply, or has too many parts."""
+def check_text(text: bytes, unscanned_bytes: int = MAX_EXPLAINED_BYTES) -> None:
+    """Raise ProtocolError if a text is not UTF-8, is nested too deeply, or has too many parts.
+
+    A text of at most ``unscanned_bytes`` is not searched for extreme numbers. It cannot have enough of them to take
+    long, unless it is decoded several times.
+    """
     if not text.isascii():
         try:
             text.decode()
         except UnicodeDecodeError as error:
             raise ProtocolError("E040", f"The body is not UTF-8: byte {error.start} is wrong.") from None
-    # A short text cannot have enough of them to take long.
-    if len(text) > MAX_EXPLAINED_BYTES and _has_extreme_numbers(text):
+    if len(text) > unscanned_bytes and _has_extreme_numbers(text):
         raise ProtocolError(
             "E040", f"The JSON has more than {MAX_EXTREME_NUMBERS} numbers with exponents of 200 or more."
         )

@@ -84,7 +84,7 @@ class RpcRequest:
     def __init__(self, body: bytes) -> None:
         self.body = body
         # Whether the body begins like a list; when it is parsed, whether it is a valid batch.
-        self.is_batch = is_batch(body)
+        self.is_batch = not body.startswith(b"{") and is_batch(body)
         self._calls: list[Call | InvalidCall] | None = None
 
     @property
@@ -138,8 +138,9 @@ _NOT_VALID = (ProtocolError, *DECODE_ERRORS)
 
 def decode_valid_call(body: bytes, max_bytes: int = MAX_BYTES) -> Call | None:
     """Decode a body that is one valid request with a valid message. None for every other body."""
+    if len(body) > max_bytes:
+        return None
     try:
-        _check_size(body, max_bytes)
         check_text(body)
         request = _valid_request.decode(body)
     except _NOT_VALID:
@@ -153,13 +154,14 @@ def decode_valid_call(body: bytes, max_bytes: int = MAX_BYTES) -> Call | None:
 
 def is_batch(body: bytes | bytearray) -> bool:
     """Whether a body is a list, if it is JSON."""
-    return not body.startswith(b"{") and _BATCH.match(body) is not None
+    return _BATCH.match(body) is not None
 
 
 def parse(body: bytes, max_bytes: int = MAX_BYTES) -> Parsed:
     """Parse any body. Every fault becomes an ``InvalidCall``, and nothing is raised."""
     try:
-        _check_size(body, max_bytes)
+        if len(body) > max_bytes:
+            raise _too_large(len(body), max_bytes)
         check_text(body)
         if not is_batch(body):
             return Parsed([_parse_call(body)], is_batch=False)
@@ -175,9 +177,8 @@ def parse(body: bytes, max_bytes: int = MAX_BYTES) -> Parsed:
     return Parsed([InvalidCall(NULL, None, fault)], is_batch=False)
 
 
-def _check_size(body: bytes, max_bytes: int) -> None:
-    if len(body) > max_bytes:
-        raise ProtocolError("E046", f"The message has {len(body):,} bytes; at most {max_bytes:,} are taken.")
+def _too_large(size: int, max_bytes: int) -> ProtocolError:
+    return ProtocolError("E046", f"The message has {size:,} bytes; at most {max_bytes:,} are taken.")
 
 
 def _parse_call(raw: bytes | Raw) -> Call | InvalidCall:
@@ -234,11 +235,10 @@ def answer(request: RpcRequest, handle: _Handle, refuse: _Refuse, max_bytes: int
     ``handle`` returns the result of a call or raises ProtocolError. ``refuse`` makes the error that this agent sends.
     Any other exception is an error in this program: it is logged, and the peer gets an internal error.
     """
-    try:
-        _check_size(request.body, max_bytes)
-    except ProtocolError as error:
-        return _answer_one(InvalidCall(NULL, None, error), handle, refuse)
-    calls, size = request.calls, len(request.body)
+    size = len(request.body)
+    if size > max_bytes:
+        return _answer_one(InvalidCall(NULL, None, _too_large(size, max_bytes)), handle, refuse)
+    calls = request.calls
     if not request.is_batch:
         return _answer_one(calls[0], handle, refuse)
     max_answer = max(MAX_BATCH_ANSWER_RATIO * size, MAX_BATCH_ANSWER_BYTES)

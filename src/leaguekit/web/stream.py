@@ -23,7 +23,7 @@ from leaguekit.manager.ledger import Ledger
 from leaguekit.protocol.messages import MatchProgress
 from leaguekit.store.base import StoreError
 from leaguekit.transport.descriptors import max_descriptors
-from leaguekit.transport.server.connection_slots import ConnectionControl
+from leaguekit.transport.server.connection_base import BaseConnection
 from leaguekit.web.api_types import Live
 from leaguekit.web.projection import Projection, change
 from leaguekit.web.shared_work import wait_for_disconnect
@@ -90,9 +90,9 @@ class Broadcaster:
         self._version: tuple[int, dict[str, MatchProgress], list[str]] | None = None
         # The same as a snapshot, once a subscriber needs one.
         self._snapshot: Frame | None = None
-        self._subscribers: dict[ConnectionControl, _Subscriber] = {}
+        self._subscribers: dict[BaseConnection, _Subscriber] = {}
         # Connections that have bytes to send and so miss changes.
-        self._behind: set[ConnectionControl] = set()
+        self._behind: set[BaseConnection] = set()
         self._count_by_address: Counter[str] = Counter()
         self._publishing: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
@@ -118,7 +118,7 @@ class Broadcaster:
         oldest.end()
         return True
 
-    async def subscribe(self, connection: ConnectionControl, address: str, *, compressed: bool = False) -> None:
+    async def subscribe(self, connection: BaseConnection, address: str, *, compressed: bool = False) -> None:
         """Send the current state, and from now on the changes. Raises StoreError if nothing can be sent."""
         if self._publishing is None:
             await self._publish()
@@ -133,7 +133,7 @@ class Broadcaster:
             self._sent_at = asyncio.get_running_loop().time()
             self._publishing = asyncio.create_task(self._publish_until_nobody_subscribes())
 
-    def unsubscribe(self, connection: ConnectionControl) -> None:
+    def unsubscribe(self, connection: BaseConnection) -> None:
         if (subscriber := self._subscribers.pop(connection, None)) is not None:
             address = subscriber.address
             self._behind.discard(connection)
@@ -200,7 +200,7 @@ class Broadcaster:
             else:
                 self._write(connection, subscriber, data)
 
-    def _write(self, connection: ConnectionControl, subscriber: _Subscriber, data: Frame) -> None:
+    def _write(self, connection: BaseConnection, subscriber: _Subscriber, data: Frame) -> None:
         encoded = data.compressed if subscriber.compressed else data.plain
         connection.write(encoded)
         self.sent_bytes += len(encoded)
@@ -215,9 +215,7 @@ class Broadcaster:
 class EventStreamResponse(Response):
     """Subscribes one client for as long as it is connected. The broadcaster writes to its connection."""
 
-    def __init__(
-        self, broadcaster: Broadcaster, connection: ConnectionControl, address: str, *, compressed: bool
-    ) -> None:
+    def __init__(self, broadcaster: Broadcaster, connection: BaseConnection, address: str, *, compressed: bool) -> None:
         self.status_code = 200
         self.raw_headers = [*HEADERS, (b"content-encoding", b"gzip")] if compressed else [*HEADERS]
         self._broadcaster = broadcaster

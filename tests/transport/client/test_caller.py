@@ -13,6 +13,7 @@ import ssl
 import sys
 import threading
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,23 @@ async def test_what_goes_over_the_wire_is_a_plain_post_that_asks_for_no_compress
     assert b"content-length: 7" in lines
     assert b"accept-encoding: identity" in lines
     assert body == b'{"a":1}'
+
+
+@pytest.mark.parametrize("kind", [zoo.good, zoo.says_close])
+@on_both_loops
+async def test_a_connection_that_has_ended_takes_no_memory_without_a_garbage_collection(kind: Kind) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        async with serving(kind) as server:
+            async with calling() as caller:
+                call = asyncio.ensure_future(caller.post(server.url, b"{}", AMPLE))
+                await until(lambda: any(host.connections for host in caller._hosts.values()))
+                (ended,) = [weakref.ref(one) for host in caller._hosts.values() for one in host.connections]
+                assert await call == GOOD
+            await until(lambda: ended() is None)
+    finally:
+        gc.enable()
 
 
 ANSWERED: list[tuple[str, Kind, HttpAnswer, bool]] = [

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import LOOPBACK
 from leaguekit.transport.base import Peer
-from leaguekit.transport.server.connection import CONNECTION_EXTENSION
+from leaguekit.transport.server.connection_control import CONNECTION_EXTENSION
 from leaguekit.transport.server.server import Limits
 from tests.transport.running import Client, Run, Running, post, serving
 
@@ -141,7 +141,7 @@ def begun(size: int) -> bytes:
 
 
 def bytes_held(running: Running) -> int:
-    return sum(size for _, size in running.server._endpoint.slots._bodies.values())
+    return sum(size for _, size in running.server._endpoint.slots._held_bytes.values())
 
 
 async def until_held(running: Running, size: int) -> None:
@@ -152,14 +152,15 @@ async def until_held(running: Running, size: int) -> None:
 
 def test_bodies_that_never_end_hold_no_more_than_the_servers_budget(run: Run) -> None:
     async def main() -> None:
-        limits = Limits(body_bytes=2_000_000, body_bytes_per_address=1_000_000)
+        # The head of a request counts too, until it is parsed.
+        limits = Limits(held_bytes=2_001_000, held_bytes_per_address=1_001_000)
         async with serving(limits=limits, max_bytes=1_000_000) as running:
             honest = await running.connect(source=ELSEWHERE)
             for source in (HERE, THERE, "127.0.0.4"):
                 for _ in range(40):
                     await running.say(begun(100_000), source)
                     assert await is_served(honest)
-                    assert bytes_held(running) <= 2_000_000
+                    assert bytes_held(running) <= limits.held_bytes
             await until_held(running, 2_000_000)
             for client in running.clients[1:41]:
                 assert await is_told_to_go(client)
@@ -169,7 +170,7 @@ def test_bodies_that_never_end_hold_no_more_than_the_servers_budget(run: Run) ->
 
 def test_of_one_address_the_body_gives_way_that_began_first_and_other_addresses_keep_theirs(run: Run) -> None:
     async def main() -> None:
-        limits = Limits(body_bytes=10_000_000, body_bytes_per_address=250_000)
+        limits = Limits(held_bytes=10_000_000, held_bytes_per_address=250_000)
         async with serving(limits=limits, max_bytes=1_000_000) as running:
             other = await running.say(begun(200_000), THERE)
             await until_held(running, 200_000)
@@ -199,6 +200,30 @@ def test_what_is_answered_or_has_gone_holds_nothing(run: Run) -> None:
             await until_held(running, 0)
             slots = running.server._endpoint.slots
             assert (slots._total_bytes, dict(slots._bytes_by_address)) == (0, {})
+
+    run(main())
+
+
+def test_requests_that_wait_unparsed_behind_others_hold_no_more_than_the_budget(run: Run) -> None:
+    """A connection that is being answered does not give way to others. So the one that sends more does."""
+    waiting = Waiting()
+
+    async def main() -> None:
+        limits = Limits(held_bytes=1_000_000, held_bytes_per_address=500_000)
+        async with serving(waiting.handle, limits=limits) as running:
+            honest = await running.connect(source=ELSEWHERE)
+            for source in (HERE, THERE, "127.0.0.4"):
+                for _ in range(10):
+                    client = await running.say(post(b"wait"), source)
+                    await client.send(post(b"x") * 2_000)
+                    assert await is_served(honest)
+                    kept = [len(one.flow.unread) for one in running.server._state.connections]
+                    assert sum(kept) <= bytes_held(running) <= 1_000_000
+            assert bytes_held(running) > 800_000
+            waiting.go.set()
+            first = running.clients[1]
+            assert [(await first.answer())[0] for _ in range(2_001)] == [200] * 2_001
+            assert await is_told_to_go(client)
 
     run(main())
 

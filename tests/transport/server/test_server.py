@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import importlib.metadata
 import inspect
 import json
 import logging
 import signal
 import socket
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from typing import Any, cast
@@ -28,10 +30,11 @@ from uvicorn.server import ServerState
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import HttpAnswer, Peer, TooManyRequests
 from leaguekit.transport.server import request_queue
-from leaguekit.transport.server.connection import HttpConnection, connection_of
+from leaguekit.transport.server.connection import HttpConnection
+from leaguekit.transport.server.connection_control import connection_of
 from leaguekit.transport.server.endpoint import PostRoutes
 from leaguekit.transport.server.pending_requests import query_of_mcp
-from leaguekit.transport.server.server import CannotListen, Server, listen
+from leaguekit.transport.server.server import CannotListen, Limits, Server, listen
 from tests.transport.running import MAX_BYTES, QUICK, TOO_LARGE, Run, chunked, echo, of_requests, post, serving
 
 # Answers
@@ -229,7 +232,7 @@ def test_a_body_in_tiny_chunks_is_read_when_it_is_its_turn(run: Run, monkeypatch
 
     def receive(self: HttpConnection, data: bytes) -> None:
         received(self, data)
-        waited.append(len(self._unread))
+        waited.append(len(self.flow.unread))
 
     async def main() -> None:
         async with serving() as running:
@@ -253,7 +256,7 @@ def test_an_application_that_wants_a_body_does_not_make_more_of_it_wait_in_memor
     def receive(self: HttpConnection, data: bytes) -> None:
         nonlocal longest
         received(self, data)
-        longest = max(longest, len(self._unread))
+        longest = max(longest, len(self.flow.unread))
 
     async def main() -> None:
         async with serving(app=application()) as running:
@@ -723,6 +726,54 @@ def test_a_silent_connection_and_an_idle_one_are_closed(run: Run) -> None:
             assert await newlines.ends()
 
     run(main())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"POST /mcp HTTP/1.1\r\nx: ",
+        post(b"x"),
+        post(b"hello")[:-1],
+        post(b"x") * 3,
+        post(b"initialize"),
+        post(b"hello", target=b"/unread")[:-1],
+        post(b"hello", target=b"/upload")[:-1],
+        b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"GET /stream HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"not HTTP\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("closed_by", ["peer", "server"])
+def test_a_connection_that_has_ended_takes_no_memory_without_a_garbage_collection(
+    run: Run, data: bytes, closed_by: str
+) -> None:
+    """Collections are rare, and a flood of connections would fill the memory until the next one."""
+
+    async def main() -> None:
+        async with serving(limits=QUICK if closed_by == "server" else Limits(), app=application()) as running:
+            client = await running.say(data)
+            if data.endswith((b"\r\n\r\n", b"x")):
+                await client.head()
+            connections = running.server._state.connections
+            while not connections:  # noqa: ASYNC110 - there is no event for that
+                await asyncio.sleep(0)
+            (ended,) = map(weakref.ref, connections)
+            if closed_by == "peer" or data.startswith(b"GET /stream"):
+                client.writer.transport.abort()
+            else:
+                await client.ends()
+                client.writer.close()
+            # A task or a timer may hold it for a few turns of the loop.
+            while ended() is not None:  # noqa: ASYNC110 - there is no event for that
+                await asyncio.sleep(0)
+
+    gc.collect()
+    gc.disable()
+    try:
+        run(main())
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(

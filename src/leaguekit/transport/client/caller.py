@@ -57,7 +57,7 @@ class HttpCaller:
         self._resolver = Resolver(look_up, max_look_ups)
         self._tls = tls
         self._targets: dict[tuple[str, Headers], _Target] = {}
-        self._origins: dict[tuple[str, Headers], _Origin] = {}
+        self._origins: dict[tuple[str, Headers], _Target] = {}
         self._hosts: dict[tuple[str, str, int], HostPool] = {}
         self._openings: set[asyncio.Task[Connection]] = set()
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -139,7 +139,7 @@ class HttpCaller:
         lines = "".join(f"{name}: {value}\r\n" for name, value in (_HEADERS | dict(headers)).items())
         head = f" HTTP/1.1\r\nhost: {parts.authority}\r\n{lines}content-length: ".encode("ascii")
         if plain is not None:
-            self._origins[plain[1], headers] = _Origin(host, head, f"{parts.scheme}://{parts.authority}")
+            self._origins[plain[1], headers] = _Target(host, head, f"{parts.scheme}://{parts.authority}")
         asked = parts.target.encode("ascii")
         target = self._targets[url, headers] = _Target(host, b"POST %b%b" % (asked, head), parts.display)
         return target
@@ -237,16 +237,11 @@ class HttpCaller:
         self._idle_timer = loop.call_later(IDLE_SECONDS, self._close_expired, loop) if some_left else None
 
 
-class _Origin(NamedTuple):
-    """What URLs of one scheme, host and port share. To parse a URL takes 21 µs, and another path of it 2 µs."""
-
-    host: HostPool
-    head: bytes
-    display_url: str
-
-
 class _Target(NamedTuple):
-    """A parsed URL, ready for requests."""
+    """A parsed URL, ready for requests; or what URLs of one scheme, host and port share.
+
+    To parse a URL takes 21 µs, and another path of it 2 µs.
+    """
 
     host: HostPool
     head: bytes

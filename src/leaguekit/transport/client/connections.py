@@ -7,6 +7,7 @@ import select
 import sys
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
 
@@ -45,21 +46,19 @@ class Head(Struct, frozen=True, gc=False):
 _known_heads: dict[bytes, Head] = {}
 
 
+@dataclass(slots=True, eq=False)
 class HostPool:
     """The state that calls to one scheme, host and port share: slots for calls, and connections that are kept open."""
 
-    __slots__ = ("busy", "connections", "idle", "name", "port", "scheme", "slot_waiters")
-
-    def __init__(self, scheme: str, name: str, port: int) -> None:
-        self.scheme = scheme
-        self.name = name
-        self.port = port
-        # The number of calls that hold a slot. A connection is opened only if none is idle, so that this also
-        # limits the number of connections.
-        self.busy = 0
-        self.slot_waiters: deque[asyncio.Future[None]] = deque()
-        self.idle: deque[Connection] = deque()
-        self.connections: set[Connection] = set()
+    scheme: str
+    name: str
+    port: int
+    # The number of calls that hold a slot. A connection is opened only if none is idle, so that this also limits the
+    # number of connections.
+    busy: int = 0
+    slot_waiters: deque[asyncio.Future[None]] = field(default_factory=deque)
+    idle: deque[Connection] = field(default_factory=deque)
+    connections: set[Connection] = field(default_factory=set)
 
     def take_idle(self, now: float) -> Connection | None:
         """Take the idle connection that was used last, if one is usable. Close those that are not."""
@@ -231,6 +230,8 @@ class Connection(asyncio.Protocol):
             else:
                 self.fail(f"{action} the connection without an answer", local_reason)
         self.closed_event.set_result(None)
+        # The parser refers to this connection, which would wait for a garbage collection.
+        del self.parser
 
     # Callbacks of the parser. After the answer is complete or has failed, there may be further calls. They are ignored.
 

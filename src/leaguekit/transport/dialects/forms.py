@@ -19,6 +19,8 @@ from leaguekit.protocol.methods import BY_NAME, OTHER_NAME_FORM
 Json = dict[str, Any]
 # The maximum number of parts of a tool's result that are read. Agents put the message into one of the first.
 MAX_PARTS = 8
+# Longer texts are searched for extreme numbers, because a message is decoded up to five times to repair it.
+UNSCANNED_BYTES = 1_024
 
 ENVELOPE_FIELDS = (
     "protocol", "message_type", "sender", "timestamp", "conversation_id", "auth_token", "league_id", "round_id",

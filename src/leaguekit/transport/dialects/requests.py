@@ -21,7 +21,7 @@ from leaguekit.protocol.messages import (
 )
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.rpc import NULL, request, success
-from leaguekit.transport.dialects.forms import FORMS, Form, Json, recognise_form
+from leaguekit.transport.dialects.forms import FORMS, UNSCANNED_BYTES, Form, Json, recognise_form
 from leaguekit.transport.dialects.repairs import broken_rule
 
 # The sender name of the manager that all agents accept.
@@ -118,7 +118,7 @@ class _Request(Struct):
 def read_request(body: bytes) -> Incoming | None:
     """Read a request in any form. None if it is not a single request with an object."""
     try:
-        check_text(body)
+        check_text(body, UNSCANNED_BYTES)
         outer = msgspec.json.decode(body, type=_Request)
         if isinstance(outer.method, str) and isinstance(outer.params, dict):
             return _read_call(outer.method, outer.params, bytes(outer.id) or None)

@@ -16,7 +16,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import check_text, shorten_json
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.transport.dialects.forms import Json, unwrapped_messages
+from leaguekit.transport.dialects.forms import UNSCANNED_BYTES, Json, unwrapped_messages
 from leaguekit.transport.dialects.repairs import Repaired, broken_rule, repair
 
 # After this number of faults no further location is checked. To describe a fault takes long.
@@ -66,7 +66,7 @@ def find_answer(
 ) -> AnswerOutcome:
     """Find the expected message in an answer. ``known`` and ``certain`` are those of ``repairs.repair``."""
     try:
-        check_text(body)
+        check_text(body, UNSCANNED_BYTES)
         value = msgspec.json.decode(body)
     except (ProtocolError, msgspec.DecodeError, RecursionError):
         return NoUsableAnswer(f"no JSON: {shorten_json(body[:100].decode(errors='replace'))}")

@@ -59,4 +59,5 @@ def _summary(message: type[Message]) -> str:
 
 @cache
 def _schema(message: type[Message]) -> Json:
-    return shorten_schema(message_schemas()[message_type(message)])
+    schema: Json = shorten_schema(message_schemas()[message_type(message)])
+    return schema

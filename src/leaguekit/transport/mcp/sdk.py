@@ -34,8 +34,8 @@ from leaguekit.transport.mcp.surface import (
     ToolRefused,
     UnknownResource,
 )
-from leaguekit.transport.server.connection import connection_of
-from leaguekit.transport.server.connection_slots import ConnectionControl
+from leaguekit.transport.server.connection_base import BaseConnection
+from leaguekit.transport.server.connection_control import connection_of
 from leaguekit.transport.server.origin_headers import address_block
 
 # A stream needs no slot among the connections of its server.
@@ -207,7 +207,7 @@ def _peer(context: Context) -> Peer:
     return Peer(host, scope.get("query_string", b"").decode("latin-1"), scope.get("server") or ("", 0))
 
 
-def _connection(context: Context) -> ConnectionControl | None:
+def _connection(context: Context) -> BaseConnection | None:
     return None if context.request is None else connection_of(context.request.scope)
 
 

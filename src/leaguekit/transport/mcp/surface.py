@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from leaguekit.transport.base import Peer
-from leaguekit.transport.server.connection_slots import ConnectionControl
+from leaguekit.transport.server.connection_base import BaseConnection
 
 Json = dict[str, Any]
 
@@ -42,7 +42,7 @@ class ToolContext(NamedTuple):
 
     peer: Peer
     progress: Callable[[float, float | None, str | None], Awaitable[None]] = _ignore_progress
-    connection: ConnectionControl | None = None
+    connection: BaseConnection | None = None
 
 
 @dataclass(frozen=True, slots=True)

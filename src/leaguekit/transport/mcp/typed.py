@@ -55,21 +55,17 @@ def object_schema(kind: type[msgspec.Struct]) -> Json:
     schema = msgspec.json.schema(kind)
     components = schema["$defs"]
     root = components.pop(kind.__name__)
-    return shorten_schema({**root, **({"$defs": components} if components else {})})
+    shortened: Json = shorten_schema(root | ({"$defs": components} if components else {}))
+    return shortened
 
 
-def shorten_schema(schema: Json) -> Json:
+def shorten_schema(schema: Any) -> Any:
     """A schema without parts that cost tokens and do not help a model. Arguments are checked by the full schema."""
-    kept: Json = _slim(schema)
-    return kept
-
-
-def _slim(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_slim(item) for item in schema]
+        return [shorten_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: _slim(value) for name, value in schema.items() if not name.startswith("x-")}
+    kept = {name: shorten_schema(value) for name, value in schema.items() if not name.startswith("x-")}
     if len(str(kept.get("pattern", ""))) > _MAX_PATTERN_LENGTH:
         del kept["pattern"]
     return kept

@@ -25,9 +25,9 @@ class Limits:
     # Connections with a request to /mcp in progress, or with a request that waits for a change, are not counted.
     connections: int = 1_000
     connections_per_address: int = 500
-    # Of bodies that are arriving, or whose requests are being answered.
-    body_bytes: int = 134_217_728
-    body_bytes_per_address: int = 67_108_864
+    # Of bodies that are arriving or whose requests are being answered, and of received data that is not parsed yet.
+    held_bytes: int = 134_217_728
+    held_bytes_per_address: int = 67_108_864
     # Concurrent requests to /mcp that need no slot. Beyond this number their connections keep their slots.
     requests: int = 2_000
 
@@ -45,32 +45,7 @@ class SlotHolder(Protocol):
     """A connection, which can hold a slot."""
 
     def close_for_other(self, *, at_once: bool = False) -> None:
-        """Close, because another connection needs the slot. With ``at_once``, do not send a response first."""
-
-
-class ConnectionControl(Protocol):
-    """The interface of a connection for ASGI applications."""
-
-    def release(self) -> None:
-        """Give up the slot of the connection until the response is sent, because the request waits for a change."""
-
-    def belongs_to(self, name: str) -> None:
-        """Note that it is the connection of a known agent."""
-
-    def has_gone(self) -> bool:
-        """Whether the connection is closed, so that no response can be sent."""
-
-    def become_stream(self) -> None:
-        """Stop counting as a connection with a request in progress, after the head of the response is sent."""
-
-    def write(self, data: bytes) -> None:
-        """Send a part of the body of a stream."""
-
-    def unsent(self) -> int:
-        """The number of bytes that wait to be sent."""
-
-    def end(self) -> None:
-        """Close the connection."""
+        """Free the slot and close. With ``at_once``, do not send a response first."""
 
 
 class ConnectionSlots:
@@ -89,8 +64,8 @@ class ConnectionSlots:
         self._count_by_address: Counter[str] = Counter()
         # Connections that wait for their peers, the longest idle first, with their addresses.
         self._idle: dict[SlotHolder, str] = {}
-        # The bytes of bodies that connections hold, the oldest first; and their sums, in total and by address.
-        self._bodies: dict[SlotHolder, tuple[str, int]] = {}
+        # The bytes that are held for connections, the oldest first; and their sums, in total and by address.
+        self._held_bytes: dict[SlotHolder, tuple[str, int]] = {}
         self._total_bytes = 0
         self._bytes_by_address: Counter[str] = Counter()
         # Connections with a request in progress that hold no slot.
@@ -115,34 +90,35 @@ class ConnectionSlots:
         self._idle[connection] = address
         return True
 
-    def set_body_bytes(self, connection: SlotHolder, address: str, size: int) -> None:
-        """Set the number of bytes of bodies that a connection holds.
+    def set_held_bytes(self, connection: SlotHolder, address: str, size: int) -> bool:
+        """Set the number of bytes that are held for a connection. Return whether the sums are within their limits.
 
-        If the sum is too large for its address, or in total, close the connections that have held bytes for longest.
+        If the sum is too large for its address, or in total, close the idle connections that have held bytes for
+        longest.
         """
         self._set_bytes(connection, address, size)
-        while self._bytes_by_address[address] > self._limits.body_bytes_per_address and self._close_body_holder(
-            address
-        ):
-            pass
-        while self._total_bytes > self._limits.body_bytes and self._close_body_holder(None):
-            pass
+        while self._bytes_by_address[address] > self._limits.held_bytes_per_address:
+            if not self._close_byte_holder(address):
+                return False
+        while self._total_bytes > self._limits.held_bytes:
+            if not self._close_byte_holder(None):
+                return False
+        return True
 
-    def _close_body_holder(self, address: str | None) -> bool:
+    def _close_byte_holder(self, address: str | None) -> bool:
         """Close an idle connection that holds bytes, at that address or at any. Return whether there was one."""
-        for connection, (holder_address, _) in self._bodies.items():
+        for connection, (holder_address, _) in self._held_bytes.items():
             if address in (holder_address, None) and connection in self._idle:
-                self.free(connection, holder_address)
                 connection.close_for_other()
                 return True
         return False
 
     def _set_bytes(self, connection: SlotHolder, address: str, size: int) -> None:
-        before = self._bodies[connection][1] if connection in self._bodies else 0
+        before = self._held_bytes[connection][1] if connection in self._held_bytes else 0
         if size:
-            self._bodies[connection] = address, size
+            self._held_bytes[connection] = address, size
         else:
-            self._bodies.pop(connection, None)
+            self._held_bytes.pop(connection, None)
         self._total_bytes += size - before
         self._bytes_by_address[address] += size - before
         if not self._bytes_by_address[address]:
@@ -150,9 +126,8 @@ class ConnectionSlots:
 
     def _close_idle(self) -> bool:
         """Close some idle connections, more than one per new connection. Return whether there were any."""
-        oldest = list(islice(self._idle.items(), CLOSED_WHEN_SCARCE))
-        for connection, address in oldest:
-            self.free(connection, address)
+        oldest = list(islice(self._idle, CLOSED_WHEN_SCARCE))
+        for connection in oldest:
             connection.close_for_other(at_once=True)
         return bool(oldest)
 
@@ -234,7 +209,6 @@ class ConnectionSlots:
             return True
         if oldest is None:
             return False
-        self.free(oldest, self._idle[oldest])
         oldest.close_for_other()
         return True
 

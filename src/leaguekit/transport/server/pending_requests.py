@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import httptools
@@ -36,41 +37,25 @@ class PostRoute(NamedTuple):
         return self.max_bytes if self.admits is None else min(BYTES_BEFORE_ADMISSION, self.max_bytes)
 
 
+@dataclass(slots=True, eq=False)
 class PostRequest:
     """A request to /mcp or to another POST route."""
 
-    __slots__ = (
-        "are_headers_checked",
-        "body",
-        "expects_continue",
-        "free_bytes",
-        "has_mcp_header",
-        "headers",
-        "is_complete",
-        "keep_alive",
-        "method",
-        "peer",
-        "route",
-    )
-
-    def __init__(
-        self, route: PostRoute, method: bytes, peer: Peer, headers: list[tuple[bytes, bytes]], has_mcp_header: bool
-    ) -> None:
-        self.route = route
-        self.method = method
-        self.peer = peer
-        self.headers = headers
-        # Whether it has a header that only MCP clients send.
-        self.has_mcp_header = has_mcp_header
-        self.body: bytes | bytearray = b""
-        # The bytes that may arrive before the server must admit the body.
-        self.free_bytes = route.free_bytes
-        self.keep_alive = False
-        self.are_headers_checked = False
-        # Whether the peer waits for "100 Continue".
-        self.expects_continue = False
-        # Whether the whole body has arrived.
-        self.is_complete = False
+    route: PostRoute
+    method: bytes
+    peer: Peer
+    headers: list[tuple[bytes, bytes]]
+    # Whether it has a header that only MCP clients send.
+    has_mcp_header: bool
+    body: bytes | bytearray = b""
+    # Whether the rest of a large body is read.
+    is_admitted: bool = False
+    keep_alive: bool = False
+    are_headers_checked: bool = False
+    # Whether the peer waits for "100 Continue".
+    expects_continue: bool = False
+    # Whether the whole body has arrived.
+    is_complete: bool = False
 
 
 class AsgiRequest(NamedTuple):

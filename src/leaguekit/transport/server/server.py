@@ -259,6 +259,8 @@ def _ignore_disconnects(app: ASGIApp) -> ASGIApp:
         # A peer that disconnects, or a request that is aborted, is not an error of the application.
         with contextlib.suppress(ClientDisconnect, asyncio.CancelledError):
             await app(scope, receive, send)
+        # Starlette's objects refer to each other and to the scope. They must not keep the connection in memory.
+        scope.pop("extensions", None)
 
     return quiet
 
