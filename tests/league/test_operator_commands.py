@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from leaguekit.league import commands, queries
-from leaguekit.league.events import decode
+from leaguekit.league.events import PlayerReadmitted, decode, encode
 from leaguekit.protocol.errors import ProtocolError
-from tests.league.play import Play, drawn, failed, won
+from tests.league.play import Play, drawn, failed, whole, won
+from tests.played import audited
 
 
 def _play(players: int = 4, referees: int = 2) -> Play:
@@ -386,3 +387,15 @@ def test_a_seat_is_found_by_its_id_or_by_its_person() -> None:
     for nothing in ("Bob", "", "S09"):
         with pytest.raises(ProtocolError, match="There is no such seat"):
             commands.revoke_seat(play.league, nothing, play.now)
+
+
+def test_the_audit_accepts_a_return_and_new_settings_but_not_of_a_player_outside_the_schedule() -> None:
+    play = Play(players=3, referees=1)
+    play.do(commands.withdraw(play.league, "P03", "", play.now))
+    play.begin()
+    play.do(commands.withdraw(play.league, "P02", "", play.now))
+    assert play.league.state == "LEAGUE_COMPLETED"
+    back = encode(PlayerReadmitted(at=play.now, player_id="P03", reason=""))
+    before_end = [line for line in play.log if b"LeagueCompleted" not in line]
+    assert "the return of a player that is in the schedule" in str(audited([*before_end, back]).findings)
+    assert not [one for one in audited(whole().log).findings if "Readmitted" in str(one) or "setting" in str(one)]
