@@ -14,7 +14,7 @@ import msgspec
 from leaguekit.agents.world import World
 from leaguekit.league import commands
 from leaguekit.league.access import find_seat, seat_of
-from leaguekit.league.events import Event, MatchForfeited, RegistrationsClosed
+from leaguekit.league.events import Event, MatchForfeited, PlayerRegistered, RegistrationsClosed
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.results import known_match
 from leaguekit.league.sentences import add_player_names, sentence
@@ -206,6 +206,8 @@ def _describe(league: League, events: list[Event]) -> str:
         return "Nothing has changed: it was so already."
     lost = [event.match_id for event in events if isinstance(event, MatchForfeited)]
     text = "; it loses ".join([sentence(main), *([", ".join(lost)] if lost else [])])
+    if isinstance(main, PlayerRegistered):
+        return f"{text}."
     return add_player_names(f"{text}.", {player.id: player.meta.display_name for player in league.players.values()})
 
 
