@@ -50,8 +50,8 @@ def seeded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_json_is_one_object_that_tells_how_the_league_went(seeded: dict[str, Any]) -> None:
     assert set(seeded) == {
-        "league_id", "champion", "first", "ties", "final_standings", "rounds", "matches", "technical_losses", "seconds",
-        "moves",
+        "league_id", "title", "champion", "first", "ties", "final_standings", "rounds", "matches", "technical_losses",
+        "seconds", "moves",
     }  # fmt: skip
     assert seeded["moves"] == {f"P0{number}": {"own": 5} for number in range(1, 7)}
     assert re.fullmatch(r"even_odd_\d{4}_[0-9a-z]{4}", seeded["league_id"])

@@ -266,6 +266,7 @@ async def _print_result(
     if display.quiet:
         result = {
             "league_id": status["league_id"],
+            "title": status["title"],
             "champion": champion,
             "first": found["first"],
             "ties": found["ties"],
