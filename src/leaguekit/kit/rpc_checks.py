@@ -47,7 +47,7 @@ _INVALID_BODIES: tuple[tuple[str, str, bytes, int], ...] = (
     ("no_json", "A body that is no JSON", b'{"jsonrpc": "2.0", "method": ', -32700),
     ("not_utf8", "A body that is not UTF-8", b'{"jsonrpc": "2.0", "method": "\xff", "id": 1}', -32700),
     ("too_deep", "JSON nested 5,000 levels deep", b"[" * 5_000 + b"]" * 5_000, -32700),
-    ("no_request", "JSON that is no request", b'"league.v2"', -32600),
+    ("no_request", "JSON that is not a request", b'"league.v2"', -32600),
     ("no_method", "A request without a method", b'{"jsonrpc": "2.0", "params": {}, "id": 1}', -32600),
     ("empty_batch", "An empty batch", b"[]", -32600),
 )

@@ -68,7 +68,7 @@ async def last_round(harness: ManagerHarness) -> Evidence:
 
 @END.required("000-L0453", "001-L0748", name="players", needs=[rounds])
 async def to_players(harness: ManagerHarness) -> Evidence:
-    """When all rounds are over, every player is told of the end."""
+    """When all rounds are over, every player gets LEAGUE_COMPLETED."""
     found = await check_sent_to_all(harness, m.LeagueCompleted, harness.players)
     wanted = {"total_rounds": len(harness.rounds), "total_matches": len(harness.results)}
     harness.keep("end", [player.received(m.LeagueCompleted)[0] for player in harness.players], wanted)
@@ -130,7 +130,7 @@ async def ties(harness: ManagerHarness) -> Evidence:
 
 @END.required("000-L0510", needs=[to_players, *_champion, right])
 async def champion(harness: ManagerHarness) -> Evidence:
-    """The champion is who has the most points."""
+    """The champion is the player with the most points."""
     best = max(row.points for row in harness.table.rows.values())
     winner = value(harness.first("end").message, "champion.player_id")
     row = harness.table.rows.get(str(winner))

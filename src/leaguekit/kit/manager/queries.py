@@ -94,7 +94,7 @@ async def player_stats(harness: ManagerHarness) -> Evidence:
 
 @QUERY.recommended("001-L1693", "001-L1919", needs=ROUND_IS_OVER)
 async def status(harness: ManagerHarness) -> Evidence:
-    """GET_STATUS says where the league stands."""
+    """GET_STATUS shows the state of the league."""
     exchange = await _ask(harness, "GET_STATUS")
     return exchange.fail_if(
         value(exchange.result, "data.status.state") != "RUNNING_LEAGUE", "data.status.state: RUNNING_LEAGUE"

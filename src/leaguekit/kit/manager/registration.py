@@ -21,7 +21,7 @@ HAS_STARTED = "E019"
 REACH: Area[ManagerHarness] = Area("reach", "Reaching the manager")
 REFEREE: Area[ManagerHarness] = Area("referee", "Registration of referees")
 PLAYER: Area[ManagerHarness] = Area("player", "Registration of players")
-REFUSED: Area[ManagerHarness] = Area("refused", "Who is not taken")
+REFUSED: Area[ManagerHarness] = Area("refused", "Refused registrations")
 
 
 @REACH.required("001-L0008", "001-L1851")
@@ -62,9 +62,9 @@ def _registration(
         Field("protocol", f"{name} names the protocol.", instead=("000-L0062",), value="league.v2"),
         Field("timestamp", f"{name} has a timestamp in UTC.", instead=("000-L0065",)),
         Field("auth_token", f"An accepted {role} is given its token.", also=("000-L1512",)),
-        Field("league_id", f"An accepted {role} is told its league.", instead=(line[3],)),
+        Field("league_id", f"The answer to an accepted {role} names its league.", instead=(line[3],)),
         *recommended(
-            Field("reason", "The reason is null for who is accepted.", instead=(reason,), value=None),
+            Field("reason", "The reason is null for an accepted agent.", instead=(reason,), value=None),
             Field("sender", f"{name} names the manager as its sender.", instead=("000-L0058", "decision 4")),
             Field(
                 "conversation_id",
@@ -180,7 +180,7 @@ wrong_game, *_ = [_add_refusal_check(*row) for row in _REFUSED]
 
 @REFUSED.required("000-L0201", "000-L0288", "000-L1513", needs=[wrong_game])
 async def reason(harness: ManagerHarness) -> Evidence:
-    """Who is refused with REJECTED is told why, and given no id."""
+    """An agent that is REJECTED gets the reason, and no id."""
     exchange = harness.answers["game"]
     if exchange.error is not None:
         return exchange.evidence("an error says why by itself")
@@ -203,5 +203,5 @@ async def duplicate(harness: ManagerHarness) -> Evidence:
 
 @REFUSED.recommended("001-L0343", "001-L0344", needs=[duplicate])
 async def suggestion(harness: ManagerHarness) -> Evidence:
-    """Who has a taken name is told which, and to take another."""
+    """The answer to a taken name shows that name, and asks for another."""
     return has_data(harness.answers["duplicate"], "display_name", "suggestion")

@@ -166,7 +166,7 @@ _add_number_check(duplicate, "duplicate", 5003, "001-L1441")
 
 @REPORT.recommended("001-L1452", "001-L1453", needs=[duplicate])
 async def duplicate_data(harness: ManagerHarness) -> Evidence:
-    """It is told of which match, and when the first report came."""
+    """The answer names the match, and the time of the first report."""
     return has_data(harness.answers["duplicate"], "match_id", "previous_report_time")
 
 
@@ -257,7 +257,7 @@ async def standings_order(harness: ManagerHarness) -> Evidence:
 
 @COMPLETED.required("000-L0447", "001-L0651", name="players", needs=[others_accepted])
 async def completed(harness: ManagerHarness) -> Evidence:
-    """When all matches of a round are reported, every player is told of its end."""
+    """When all matches of a round are reported, every player gets ROUND_COMPLETED."""
     found = await check_sent_to_all(harness, m.RoundCompleted, harness.players)
     fixtures = harness.rounds[1]
     statuses = [harness.result_of(one).details.status for one in fixtures]

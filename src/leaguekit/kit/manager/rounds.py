@@ -23,7 +23,7 @@ LEAD_SECONDS = 60.0
 START: Area[ManagerHarness] = Area("start", "Start of the league")
 ROUND: Area[ManagerHarness] = Area("round", "Announcement of a round")
 ASSIGN: Area[ManagerHarness] = Area("assign", "How matches are given out")
-LATE: Area[ManagerHarness] = Area("late", "Who comes too late")
+LATE: Area[ManagerHarness] = Area("late", "Late registrations")
 
 
 def ids_of(agents: list[LeagueAgent]) -> str:
@@ -85,7 +85,7 @@ round_number = _by_path["round_id"]
 
 @ROUND.required("000-L0394", "001-L0370", name="players", needs=[announced])
 async def to_players(harness: ManagerHarness) -> Evidence:
-    """Every player is told of the round."""
+    """Every player gets the announcement of the round."""
     return await check_sent_to_all(harness, m.RoundAnnouncement, harness.players)
 
 
@@ -118,7 +118,7 @@ async def pairs(harness: ManagerHarness) -> Evidence:
 
 @ROUND.required("000-L0396", "003-L0158b", needs=[announced, *_ids])
 async def whole(harness: ManagerHarness) -> Evidence:
-    """The announcement has all matches of the round: nobody rests who could play."""
+    """The announcement has all matches of the round: no player rests that could play."""
     expected = f"{len(harness.players) // 2} matches"
     return harness.first("announcement").fail_if(
         len(harness.rounds[1]) != len(harness.players) // 2, expected, f"{len(harness.rounds[1])} matches"

@@ -63,7 +63,7 @@ async def no_json(harness: PlayerHarness) -> Evidence:
 
 @RPC.recommended("001-L0009", needs=[ping])
 async def no_request(harness: PlayerHarness) -> Evidence:
-    """The player refuses JSON that is no request with -32600."""
+    """The player refuses JSON that is not a request with -32600."""
     return is_refusal(await harness.post(b'"league.v2"'), -32600)
 
 

@@ -27,7 +27,7 @@ from leaguekit.match.move_messages import number_fields
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import CATALOGUE
 
-ERROR: Area[RefereeHarness] = Area("error", "Errors that players are told of")
+ERROR: Area[RefereeHarness] = Area("error", "Errors that players get")
 WRONG: Area[RefereeHarness] = Area("wrong", "Wrong answers")
 LOSS: Area[RefereeHarness] = Area("loss", "Technical losses")
 RUBBISH: Area[RefereeHarness] = Area("rubbish", "Players that answer nonsense")
@@ -59,7 +59,7 @@ async def _choose_wrongly(harness: RefereeHarness, name: str, choice: Any) -> As
 
 @ERROR.required("000-L0855", "001-L1564", name="told", needs=CAN_PLAY)
 async def error_sent(harness: RefereeHarness) -> Evidence:
-    """A player that chooses wrongly is told so by GAME_ERROR."""
+    """A player that chooses wrongly gets GAME_ERROR."""
     match = await _choose_wrongly(harness, "wrong choice", WRONG_CHOICES[0])
     errors = match.received("A", m.GameError)
     if not errors:
@@ -119,7 +119,7 @@ async def again(harness: RefereeHarness) -> Evidence:
 
 @ERROR.recommended("000-L1297", "001-L1562", needs=[error_sent])
 async def alone(harness: RefereeHarness) -> Evidence:
-    """Only the player that chose wrongly is told of it."""
+    """Only the player that chose wrongly gets GAME_ERROR."""
     others = harness.matches["wrong choice"].received("B", m.GameError)
     if others:
         raise others[0].failed("no GAME_ERROR to the other player")
@@ -185,7 +185,7 @@ def lost_by(match: AssignedMatch, loser: Side) -> Evidence:
 
 @LOSS.required("000-L0616", needs=CAN_PLAY)
 async def declined(harness: RefereeHarness) -> Evidence:
-    """Who declines the invitation has a technical loss."""
+    """A player that declines the invitation has a technical loss."""
     return lost_by(await harness.play("declined", plan(join=joins(accept=False)), plan(OTHER)), "A")
 
 
@@ -225,13 +225,13 @@ async def loss_status(harness: RefereeHarness) -> Evidence:
 
 @LOSS.required("001-L1958", "000-L1315", needs=CAN_PLAY)
 async def unreachable(harness: RefereeHarness) -> Evidence:
-    """Who cannot be reached has a technical loss."""
+    """A player that cannot be reached has a technical loss."""
     return lost_by(await harness.play("unreachable", plan(), plan(OTHER), absent="A", slow=True), "A")
 
 
 @LOSS.required("000-L0857", "000-L0878", name="wrong_choices", needs=CAN_PLAY)
 async def no_valid_choice(harness: RefereeHarness) -> Evidence:
-    """Who makes no valid choice has a technical loss."""
+    """A player that makes no valid choice has a technical loss."""
     match = await harness.play("hopeless", plan(), plan(choose=chooses("maybe")), slow=True, limits=SLOW_LIMITS)
     return lost_by(match, "B")
 

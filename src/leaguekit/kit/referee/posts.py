@@ -92,7 +92,7 @@ async def no_token(harness: RefereeHarness) -> Evidence:
 
 @POST.recommended("001-L1158", "001-L1169", "001-L1170", "decision 32", needs=[*CAN_PLAY, join, silent_call])
 async def late(harness: RefereeHarness) -> Evidence:
-    """A choice after the limit is refused with -1, and told which limit that was."""
+    """A choice after the limit is refused with -1, and the answer names the limit."""
     harness.require_assignments(NO_TOKENS)
     match = harness.matches["silent call"]
     if not match.reports:

@@ -37,7 +37,7 @@ JITTER_SECONDS = 0.05
 
 @OVER.required("000-L0630", "001-L1202", name="both", needs=[both_called])
 async def over_sent(harness: RefereeHarness) -> Evidence:
-    """Both players are told the end by GAME_OVER."""
+    """Both players get GAME_OVER at the end."""
     match = harness.matches[FIRST]
     choices = {match.players[side].player_id: CHOICES[side] for side in SIDES}
     wanted = {"game_result.status": "WIN", "game_result.choices": choices}
@@ -96,7 +96,7 @@ async def right_parity(harness: RefereeHarness) -> Evidence:
 
 @OVER.required("000-L0706", "001-L1189", name="winner", needs=[over_sent, drawn_number])
 async def right_winner(harness: RefereeHarness) -> Evidence:
-    """The winner is who alone chose the number's parity."""
+    """The winner is the only player that chose the number's parity."""
     return _both_have_value(harness, "game_result.winner_player_id", winner_of(harness))
 
 
@@ -111,7 +111,7 @@ async def over_after_both(harness: RefereeHarness) -> Evidence:
 
 @OVER.required("000-L0737", name="same", needs=[over_sent])
 async def same_end(harness: RefereeHarness) -> Evidence:
-    """Both players are told the same end."""
+    """Both players get the same result."""
     one, two = (request for request, _ in harness.messages["over"])
     first = one.message.get("game_result")
     if two.message.get("game_result") != first:
@@ -121,7 +121,7 @@ async def same_end(harness: RefereeHarness) -> Evidence:
 
 @OVER.recommended("000-L0737", name="once", needs=[over_sent])
 async def sent_once(harness: RefereeHarness) -> Evidence:
-    """Each player is told the end once."""
+    """Each player gets GAME_OVER once."""
     counts = [len(harness.matches[FIRST].received(side, m.GameOver)) for side in SIDES]
     if counts != [1, 1]:
         raise Failed(Evidence(came=f"{counts[0]} and {counts[1]} GAME_OVER", expected="one to each"))
@@ -224,13 +224,13 @@ add_request_checks(
 
 @REPORT.required("000-L0936", name="drawn_number", needs=[reported, drawn_number])
 async def reported_number(harness: RefereeHarness) -> Evidence:
-    """The report gives the number that players were told."""
+    """The report has the number that the players got."""
     return have_value("result.details.drawn_number", number_in_game_over(harness), harness.matches[FIRST].report)
 
 
 @REPORT.required("000-L0925", "000-L0927", name="winner", needs=[reported, drawn_number])
 async def reported_winner(harness: RefereeHarness) -> Evidence:
-    """The report's winner is who won by the game's rules."""
+    """The report's winner is the winner by the game's rules."""
     return have_value("result.winner", winner_of(harness), harness.matches[FIRST].report)
 
 

@@ -55,7 +55,7 @@ def _add_retry_checks(
 
     @RETRY.required(*requirements["loss"], name=f"{name}_loss", needs=CAN_PLAY, message=message)
     async def loss(harness: RefereeHarness) -> Evidence:
-        """Who never answers {message} has a technical loss."""
+        """A player that never answers {message} has a technical loss."""
         return lost_by(await harness.play(match_name, silent, plan(OTHER), slow=True), "A")
 
     needs = [*CAN_PLAY, loss]
@@ -76,7 +76,7 @@ def _add_retry_checks(
 
     @RETRY.required(*requirements["error"], "003-L0300", name=f"{name}_told", needs=needs, message=message)
     async def timeout_error_sent(harness: RefereeHarness) -> Evidence:
-        """A player that does not answer {message} is told so by GAME_ERROR with E001."""
+        """A player that does not answer {message} gets GAME_ERROR with E001."""
         return error_was_sent(harness.matches[match_name], "E001")
 
     @RETRY.recommended("000-L0568", "decision 30", name=f"{name}_other", needs=needs, message=message)
