@@ -320,8 +320,15 @@ def test_a_player_that_lost_its_token_registers_again_once_with_its_name_and_end
         play.player(1, meta={"display_name": "Another"})
     assert play.player(1, conversation_id="conv-new") == "P01"
     assert not play.league.players["P01"].readmitted
-    with pytest.raises(ProtocolError):
-        play.player(1, conversation_id="conv-newer", timestamp="2025-01-15T11:00:00Z")
+    # Once only. The refusal says what to ask for, before the start and after it.
+    again = {"conversation_id": "conv-newer", "timestamp": "2025-01-15T11:00:00Z"}
+    with pytest.raises(ProtocolError, match="ask the operator for `league readmit P01`"):
+        play.player(1, **again)
+    play.begin()
+    with pytest.raises(commands.Rejected, match="ask the operator for `league readmit P01`"):
+        play.player(1, **again)
+    with pytest.raises(commands.Rejected, match="league already started$"):
+        play.player(3, **again)
 
 
 def test_before_the_start_a_player_comes_back_unless_another_has_its_name_or_endpoint() -> None:

@@ -104,7 +104,7 @@ def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> s
     known = by_seat or _recognised(league, league.players, applicant, at)
     if known is None:
         if not league.is_open:
-            raise Rejected("player", "E019")
+            raise Rejected("player", "E019", _lost_token_hint(league, applicant.meta))
         count, limit = len(league.table.rows), league.settings.max_players
         if count >= limit:
             full = {"max_players": limit, "current_players": count}
@@ -112,7 +112,7 @@ def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> s
     elif league.players[known].out is not None:
         raise Rejected("player", "E058", f"{HAS_LEFT}: {league.players[known].out_reason}")
     _check_content("player", league, applicant.meta, league.players.get(known or ""))
-    _check_unlike_others(league, names.normalize(applicant.meta.display_name), known)
+    _check_unlike_others(league, applicant.meta, known)
     stays_with = league.players[known].meta.contact_endpoint if known and not by_seat else None
     _check_endpoint("player", league, applicant, known, stays_with)
     wanted = applicant.wanted_id
@@ -276,13 +276,25 @@ def _with_normal_name(meta: AnyMetaT) -> AnyMetaT:
     return structs.replace(meta, display_name=names.normalize(meta.display_name))
 
 
-def _check_unlike_others(league: League, name: str, known: str | None) -> None:
+def _lost_token_hint(league: League, meta: PlayerMeta) -> str:
+    """What to do if the applicant is a player that has lost its token: it has the name and the endpoint of one."""
+    owner = endpoint_owner(league, meta.contact_endpoint) or ""
+    player = league.players.get(owner)
+    if player is None or player.meta.display_name != names.normalize(meta.display_name):
+        return ""
+    return f"If {owner} is your program and has lost its token, ask the operator for `league readmit {owner}`"
+
+
+def _check_unlike_others(league: League, meta: PlayerMeta, known: str | None) -> None:
+    name = names.normalize(meta.display_name)
     for form in names.confusable_forms(name):
         other = league.names.get(form, known)
         if other is not None and other != known:
             called = league.players[other].meta.display_name
             why = f"Another player is called {called!r}"
             detail = f"{why}." if called == name else f"{why}, and {name!r} looks like it."
+            if hint := _lost_token_hint(league, meta):
+                detail = f"{detail} {hint}."
             data = {"display_name": name, "suggestion": "Choose a different display_name"}
             raise ProtocolError("E047", detail, data=data)
 
