@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from leaguekit.cli import operate
+from leaguekit.manager.operator_queries import Operation
 from tests.cli.conftest import CommandResult
 from tests.programs import Program
 
@@ -62,6 +63,8 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
 def test_a_start_with_many_matches_says_how_many_and_asks(
     flooded: FullLeague, command: Command, monkeypatch: pytest.MonkeyPatch, answers: Callable[[str], None]
 ) -> None:
+    # Players that register meanwhile must not make more matches than the operator agrees to.
+    assert set(operate._confirm_start(flooded.url)) == {"max_matches"} <= set(Operation.__struct_fields__)
     monkeypatch.setattr(operate, "CONFIRM_ABOVE_MATCHES", 65)
     assert "a start now would make 66 matches" in command("status", *flooded.here).out
     for line in ("n", "", "perhaps"):
@@ -107,6 +110,8 @@ def test_what_cannot_be_taken_back_is_asked_for_on_a_terminal(
         assert re.search(r"Withdraw Player \d+ \(P02\), .* and 3 more\? .* \[y/N\] ", said.err)
         assert "nothing is changed" in said.err
     assert "12 players" in command("status", *flooded.here).out
+    answers("no")
+    assert re.search(r"Withdraw Player 7 \(P\d\d\)\? ", command("withdraw", "player 7", *flooded.here).err)
     answers("yes")
     assert command("disqualify", "P02", *flooded.here).code == 0
     said = command("disqualify", "P03", "--yes", *flooded.here)

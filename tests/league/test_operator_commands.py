@@ -327,7 +327,7 @@ def test_a_player_that_lost_its_token_registers_again_once_with_its_name_and_end
     play.begin()
     with pytest.raises(commands.Rejected, match="ask the operator for `league readmit P01`"):
         play.player(1, **again)
-    with pytest.raises(commands.Rejected, match="league already started$"):
+    with pytest.raises(commands.Rejected, match=r"league already started$"):
         play.player(3, **again)
 
 

@@ -165,7 +165,7 @@ def _confirm_start(manager: str) -> dict[str, int]:
             raise CommandError(f"{would}: add --yes to start the league")
         confirm(f"{would}. Start the league?", "the league is not started")
     # More players may register before the league starts.
-    return {"most_matches": max(matches, CONFIRM_ABOVE_MATCHES)}
+    return {"max_matches": max(matches, CONFIRM_ABOVE_MATCHES)}
 
 
 def _confirm(options: argparse.Namespace, question: str) -> None:
@@ -185,7 +185,7 @@ async def _remove_players(
     names = {one["id"]: one["display_name"] for one in answer["agents"]}
     who = ", ".join(f"{names[one]} ({one})" if one in names else one for one in chosen[:MAX_NAMED])
     more = f" and {len(chosen) - MAX_NAMED} more" if len(chosen) > MAX_NAMED else ""
-    _confirm(options, f"{options.command.capitalize()} {who}{more}? The matches that are not played are lost.")
+    _confirm(options, f"{options.command.capitalize()} {who}{more}? Their matches that are not played are lost.")
     for player_id in chosen:
         answer = await manager.call(params | {"player_id": player_id})
     several = {"done": f"{pluralize(len(chosen), 'player')} left the league: {', '.join(chosen)}."}
@@ -195,10 +195,11 @@ async def _remove_players(
 def _select_players(options: argparse.Namespace, agents: list[dict[str, Any]]) -> list[str]:
     """The players that the options name, and those in the ranges and from the address that are still in the league."""
     there = {one["id"]: one for one in agents if one["state"] != "SHUTDOWN" and re.fullmatch(r"P\d+", one["id"])}
+    by_name = {one["display_name"].casefold(): name for name, one in there.items()}
     chosen = [name for name, one in there.items() if options.address and one.get("address") == options.address]
     for text in options.players:
         if (ends := re.fullmatch(r"P(\d+)-P(\d+)", text)) is None:
-            chosen.append(text)
+            chosen.append(by_name.get(text.casefold(), text))
         else:
             wanted = range(int(ends[1]), int(ends[2]) + 1)
             chosen += [name for name in there if int(name[1:]) in wanted]
@@ -273,7 +274,11 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         f"{pluralize(answer['players'], 'player')}, {pluralize(answer['referees'], 'referee')}",
         # A manager of an older release does not send it.
         *([f"SHA-256 of the seed: {answer['seed_commitment']}"] if "seed_commitment" in answer else []),
-        *([f"a start now would make {answer['planned_matches']:,} matches"] if answer.get("planned_matches") else []),
+        *(
+            [f"a start now would make {pluralize(answer['planned_matches'], 'match', 'es')}"]
+            if answer.get("planned_matches")
+            else []
+        ),
         *(
             [f"starts at {times.parse_timestamp(answer['starts_at']).astimezone():%Y-%m-%d %H:%M %Z}"]
             if "starts_at" in answer
