@@ -30,7 +30,11 @@ CONFIRM_ABOVE_MATCHES = 5_000
 EXAMPLES = """examples:
   league status
   league standings --json
+  league schedule --round 2
+  league agents
+  league query GET_PLAYER_STATS --player "Bob's agent"
   league pause --reason "lunch"
+  league resume
   league add-player --endpoint http://127.0.0.1:8107/mcp --name Bob      (one that never registers)
   league start --yes      (without a question, whatever the number of matches)
   league withdraw P07 --reason "the author asked for it"
@@ -94,6 +98,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     if command not in (*PUBLIC_COMMANDS, "add-player", "agents", "query", "start"):
         parser.add_argument("--reason", default="", help="why; kept in the league's log")
     add_options(parser)
+    own = [line for line in EXAMPLES.splitlines() if f"{line} ".startswith(f"  league {command} ")]
+    parser.epilog = "\n".join(["examples:", *own])
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
