@@ -15,6 +15,7 @@ from leaguekit.cli.operate import fetch_schedule
 from leaguekit.league import queries
 from leaguekit.league.events import LeaguePaused, MatchReplayed, PlayerWithdrawn, ResultCorrected, decode
 from leaguekit.league.sentences import EventFormatter
+from leaguekit.manager.assignments import PING_PAUSE_SECONDS, max_match_seconds
 from tests.agents.leagues import ADMIN, LEAGUE, Hall, Scripted, in_virtual_time, won
 
 DEEDS = ("start", "pause", "resume", "withdraw", "disqualify", "rematch", "correct")
@@ -390,3 +391,18 @@ async def test_seats_are_made_for_people_whom_only_the_operator_sees(tmp_path: P
         formatter = EventFormatter()
         public = [formatter.as_json(decode(one)) for one in hall.log.disk.events]
         assert "ada" not in json.dumps(public).lower()
+
+
+@in_virtual_time
+async def test_a_match_in_play_keeps_the_time_that_it_had_when_limits_become_shorter(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await in_play(hall)
+        before = max_match_seconds(hall.league.settings.time_limits, 1)
+        # The manager looks at the match once before the change.
+        await asyncio.sleep(PING_PAUSE_SECONDS + 1)
+        await hall.operate("set", settings={"choice_seconds": 1, "join_seconds": 1, "max_retries": 0})
+        after = max_match_seconds(hall.league.settings.time_limits, 1)
+        await asyncio.sleep(after + 2 * PING_PAUSE_SECONDS)
+        assert hall.league.matches["R1M1"].voids == 0
+        await asyncio.sleep(before)
+        assert hall.league.matches["R1M1"].voids > 0
