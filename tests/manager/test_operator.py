@@ -406,3 +406,15 @@ async def test_a_match_in_play_keeps_the_time_that_it_had_when_limits_become_sho
         assert hall.league.matches["R1M1"].voids == 0
         await asyncio.sleep(before)
         assert hall.league.matches["R1M1"].voids > 0
+
+
+@in_virtual_time
+async def test_a_shorter_lead_holds_at_once(tmp_path: Path) -> None:
+    async with Hall(tmp_path, announce_lead=600.0) as hall:
+        referee, *_ = await hall.scripted_league(players=2)
+        await hall.until(lambda: referee.got("ROUND_ANNOUNCEMENT"))
+        await asyncio.sleep(10)
+        assert not referee.got("MATCH_ASSIGNMENT")
+        await hall.operate("set", settings={"announce_lead": 5})
+        await asyncio.sleep(2)
+        assert referee.got("MATCH_ASSIGNMENT")
