@@ -16,7 +16,7 @@ from leaguekit.transport.base import Peer
 _FIELD = re.compile(rb'"(auth_token|match_id|sender|secret|code)"\s*:\s*"([^"\\]{1,200})"')
 
 
-class TokenOwner(NamedTuple):
+class TokenOwner(msgspec.Struct, frozen=True):
     """The agent that a token belongs to, or the operator."""
 
     role: Literal["player", "referee", "operator", "manager"]

@@ -42,7 +42,12 @@ BYTES_PER_REQUEST = 2_048
 BYTES_PER_PAGE = 65_536
 # The longest possible name of a host, with a port.
 _MAX_HOST_LENGTH = 260
-_REGISTRATIONS = ("register_player", "register_referee")
+# The methods that cost more than one request, by all their names.
+_COSTS: dict[str | None, float] = {
+    name: REGISTRATION_COST
+    for name, method in BY_NAME.items()
+    if method.name in ("register_player", "register_referee")
+}
 
 
 # The key of a caller in its buckets: the id of an agent, or an address and the port that it called.
@@ -87,7 +92,7 @@ class RateLimiter:
 
     def acquire_for_message(self, token: str, peer: Peer, size: int = 0) -> float:
         """Count a message of that size that did not come by JSON-RPC."""
-        account = self._account(token, peer)
+        account = self._account(self._owner_of(token), peer)
         return 0.0 if account is None else self._take(*account, size)
 
     def acquire_for_page(self, peer: Peer) -> float:
@@ -128,8 +133,7 @@ class RateLimiter:
         known = self._token_owner(body, peer)
         return None if known is None else known.id or known.role
 
-    def _account(self, token: str, peer: Peer) -> _Account | None:
-        known = self._owner_of(token)
+    def _account(self, known: TokenOwner | None, peer: Peer) -> _Account | None:
         if known is None:
             return self._addresses, _address_key(peer)
         return None if known.role == "operator" else self._agent_account(known)
@@ -199,9 +203,9 @@ class RateLimiter:
             if self._over_limit:
                 account = self._identified_account(request.body, peer) or account
         else:
-            calls = request.calls
-            cost = _cost(calls[0].method) if len(calls) == 1 else sum(_cost(call.method) for call in calls)
-            account = self._account(token_of(request), peer)
+            cost = sum([_COSTS.get(call.method, 1.0) for call in request.calls])
+            token = token_of(request)
+            account = self._account(self._identify(token) if token else None, peer)
         if account is None:
             return None, 0.0
         buckets, key = account
@@ -271,8 +275,3 @@ def _host_in(call: Call | InvalidCall) -> str:
 def _address_key(peer: Peer) -> tuple[str, int]:
     # The port is part of the key because one server may serve many players, and one referee may call all of them.
     return address_block(peer.host), peer.server[1]
-
-
-def _cost(method: Any) -> float:
-    known = BY_NAME.get(method or "")
-    return REGISTRATION_COST if known is not None and known.name in _REGISTRATIONS else 1.0

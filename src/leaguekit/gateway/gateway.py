@@ -252,7 +252,7 @@ class Gateway:
         else:
             seat = self.seats.get(recipient)
             known = None if seat is None else seat.agent.caller(beginning, peer)
-        return None if known is None else known._replace(id=f"{known.id} at {recipient}")
+        return None if known is None else TokenOwner(known.role, f"{known.id} at {recipient}")
 
     async def _answer(self, call: Call, peer: Peer) -> Any:
         if call.method == PING:
