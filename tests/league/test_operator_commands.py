@@ -373,6 +373,8 @@ def test_settings_change_in_mid_season_as_an_event() -> None:
         ({"xyz": 1}, "There is no setting 'xyz'; there are league_id, "),
         ({"seed_hex": "00"}, "seed_hex cannot be changed after the league's creation; these can: title, "),
         ({"choice_seconds": 0}, "choice_seconds must be from 0.01 to 86,400, got 0"),
+        ({"title": "two\nlines"}, "The settings are wrong: Expected `str` matching regex"),
+        ({"title": "a line\n"}, "The settings are wrong: Expected `str` matching regex"),
         ({"choice_seconds": "long"}, "The settings are wrong: Expected `float`, got `str`"),
     ],
 )

@@ -47,7 +47,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     league_id: Annotated[LeagueId, _about("The league's id, in every message. A new one is made if it is missing")]
     title: Annotated[
-        str, Meta(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$"), _about("What pages and reports call it")
+        str, Meta(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*\Z"), _about("What pages and reports call it")
     ] = ""
     game_type: Annotated[GameType, _about("The game", 16)] = DEFAULT_GAME
     rounds: Annotated[
