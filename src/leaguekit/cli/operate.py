@@ -17,6 +17,7 @@ from leaguekit.cli import CommandError, add_data_dir_option, add_manager_option
 from leaguekit.cli.manager_client import ManagerClient, admin_token, confirm, naming_token_file
 from leaguekit.cli.tables import json_line, pluralize, standings_table, table
 from leaguekit.league.sentences import add_player_names
+from leaguekit.league.settings import full_name
 from leaguekit.protocol import times
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.protocol.messages import MoveOrigins
@@ -274,7 +275,7 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         # A manager of an older release does not send it.
         return sanitize_lines(answer["done"])
     lines = [
-        f"{_full_name(answer)}: {answer['state']}{' (paused)' if answer['paused'] else ''}",
+        f"{full_name(answer.get('title', ''), answer['league_id'])}: {answer['state']}{' (paused)' if answer['paused'] else ''}",
         f"round {answer['current_round']} of {answer['total_rounds']}, "
         f"{answer['matches_played']} of {answer['total_matches']} matches played, "
         f"{pluralize(answer['players'], 'player')}, {pluralize(answer['referees'], 'referee')}",
@@ -295,11 +296,6 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         *answer.get("unreachable", ()),
     ]
     return "\n".join(map(sanitize_line, lines))
-
-
-def _full_name(status: dict[str, Any]) -> str:
-    # A manager of an older release does not send a title.
-    return f"{status['title']} ({status['league_id']})" if status.get("title") else str(status["league_id"])
 
 
 def _format_agents(agents: list[dict[str, Any]]) -> str:

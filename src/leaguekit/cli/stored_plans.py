@@ -58,10 +58,6 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     profile: Profile = "spec"
     title: str = ""
 
-    @property
-    def full_name(self) -> str:
-        return f"{self.title} ({self.league_id})" if self.title else self.league_id
-
 
 async def read_settings(log: LogReader) -> Settings | None:
     """The settings of the league in a store, or None if the store is empty."""

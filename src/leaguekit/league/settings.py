@@ -91,8 +91,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def full_name(self) -> str:
-        """The title with the id, or the id alone."""
-        return f"{self.title} ({self.league_id})" if self.title else self.league_id
+        return full_name(self.title, self.league_id)
 
     @property
     def seed_commitment(self) -> str:
@@ -103,6 +102,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def time_limits(self) -> TimeLimits:
         """The limits as they are sent to referees."""
         return convert(self, TimeLimits, from_attributes=True)
+
+
+def full_name(title: str, league_id: str) -> str:
+    """The title of a league with its id, or the id alone."""
+    return f"{title} ({league_id})" if title else league_id
 
 
 def changed_settings(settings: Settings, changes: Mapping[str, object]) -> Settings:
