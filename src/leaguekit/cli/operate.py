@@ -275,7 +275,8 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         # A manager of an older release does not send it.
         return sanitize_lines(answer["done"])
     lines = [
-        f"{full_name(answer.get('title', ''), answer['league_id'])}: {answer['state']}{' (paused)' if answer['paused'] else ''}",
+        f"{full_name(answer.get('title', ''), answer['league_id'])}: {answer['state']}"
+        f"{' (paused)' if answer['paused'] else ''}",
         f"round {answer['current_round']} of {answer['total_rounds']}, "
         f"{answer['matches_played']} of {answer['total_matches']} matches played, "
         f"{pluralize(answer['players'], 'player')}, {pluralize(answer['referees'], 'referee')}",
