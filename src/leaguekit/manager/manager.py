@@ -163,9 +163,7 @@ class Manager:
 
     def answer(self, request: RpcRequest, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer any request."""
-        if self._open_profile is not None:
-            return self._open_profile.answer(request, peer)
-        return answer(request, lambda call: self._call(call, peer), self._refuse, MAX_BYTES)
+        return (self._answer_spec if self._open_profile is None else self._open_profile.answer)(request, peer)
 
     def _answer_spec(self, request: RpcRequest, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer a request exactly as the documents say."""
