@@ -1,4 +1,4 @@
-"""The tables of docs/protocol.md, docs/checks.md and docs/why.md, made from the code, so that they cannot drift apart.
+"""The tables of protocol.md, checks.md, why.md and settings.md, made from the code, so that they cannot drift apart.
 
 ``python docs/tables.py`` rewrites each part between ``<!-- generated: NAME -->`` and ``<!-- end -->``. With
 ``--check`` it writes nothing, names what is stale, and exits with 1. NAME is a key of the page's table in ``PAGES``.
@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -14,8 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from leaguekit.kit import manager, player, referee
 from leaguekit.kit.checks import Area
+from leaguekit.league.settings import CHANGEABLE, DECISION, LIMITS, Settings
 from leaguekit.protocol.decoding import describe_schema, shorten_json
 from leaguekit.protocol.errors import CATALOGUE, documented_number, rpc_number
 from leaguekit.protocol.fields import REQUIREMENT
@@ -32,6 +36,8 @@ from tests.requirements import DOCUMENTS, OTHERWISE, counts  # noqa: E402
 Rows = Iterator[tuple[str, ...]]
 Tables = dict[str, Callable[[], str]]
 SECTION = re.compile(r"(<!-- generated: (\S+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+# Settings whose default is made for each league, or depends on another setting.
+MADE = ("league_id", "retry_seconds", "seed_hex")
 ENVELOPE = ("message_type", "protocol", "sender", "timestamp", "conversation_id", "auth_token")
 
 
@@ -156,6 +162,23 @@ def otherwise() -> str:
     return table(("decision", "settled otherwise"), ((number, ", ".join(rows[number])) for number in sorted(rows)))
 
 
+def settings() -> str:
+    """Every setting of a league: its key in league.toml, and in the column before the last whether it may change."""
+    schema = msgspec.json.schema(Settings)["$defs"]["Settings"]
+    rows = []
+    for name, field in schema["properties"].items():
+        default = "" if name in MADE else f"`{json.dumps(field['default'])}`"
+        value = describe_schema(field)
+        if name in LIMITS:
+            low, high = LIMITS[name]
+            value = f"{value.partition(' of ')[0]} from {low:g} to {high:,}"
+        if "items" in field:
+            value = f"a list of {describe_schema(field['items'])}"
+        may_change = "yes" if name in CHANGEABLE else "no"
+        rows.append((f"`{name}`", value, default, field["description"], may_change, field.get(DECISION, "")))
+    return table(("key", "value", "default", "meaning", "`league set`", "decision"), rows)
+
+
 PROTOCOL: Tables = {made.__name__: made for made in (envelope, methods, errors, numbers)}
 PROTOCOL |= {name: partial(message, name) for name in message_schemas()}
 CHECKS: Tables = {
@@ -164,7 +187,12 @@ CHECKS: Tables = {
     "manager": partial(checks, manager.AREAS),
 }
 WHY: Tables = {"requirements": requirements, "otherwise": otherwise}
-PAGES: dict[str, Tables] = {"protocol.md": PROTOCOL, "checks.md": CHECKS, "why.md": WHY}
+PAGES: dict[str, Tables] = {
+    "protocol.md": PROTOCOL,
+    "checks.md": CHECKS,
+    "why.md": WHY,
+    "settings.md": {"settings": settings},
+}
 
 
 def sections(text: str) -> dict[str, str]:

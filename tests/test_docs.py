@@ -6,11 +6,14 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from docs import tables
+from leaguekit.league.settings import CHANGEABLE, DECISION, Settings
 from leaguekit.protocol.decoding import decode, encode
 from tests.samples import samples_of
 
@@ -51,6 +54,23 @@ def test_every_json_example_of_the_reference_is_a_valid_message() -> None:
     assert len(messages) >= 35
     for message in messages:
         decode(message)
+
+
+def test_every_setting_has_a_meaning_and_a_decision_that_exists() -> None:
+    decisions = {
+        int(number) for number in re.findall(r"^(\d+)\. \*\*", (ROOT / "docs" / "why.md").read_text(), re.MULTILINE)
+    }
+    properties = msgspec.json.schema(Settings)["$defs"]["Settings"]["properties"]
+    assert {*properties} == {*Settings.__struct_fields__}
+    for name, field in properties.items():
+        assert field["description"], name
+        assert field.get(DECISION, min(decisions)) in decisions, name
+    assert {*CHANGEABLE} <= {*properties}
+
+
+def test_the_settings_that_the_page_shows_are_accepted() -> None:
+    for block in _blocks(ROOT / "docs" / "settings.md", "toml"):
+        msgspec.convert({"league_id": "league"} | tomllib.loads(block), Settings)
 
 
 @pytest.mark.parametrize("name", tables.PAGES)

@@ -84,7 +84,7 @@ def test_seats_are_shown_once_then_listed_and_revoked_by_id_or_code(served: Serv
         (["seats", "new"], "say how many seats"),
         (["seats", "new", "many"], "say how many seats, such as `league seats new 30`, got 'many'"),
         (["seats", "new", "0"], "count must be from 1 to 1000, got 0"),
-        (["seats", "revoke"], "name the seat to revoke by its id, such as S07, or by its code"),
+        (["seats", "revoke"], "name the seat to revoke by its id, such as S07, by its person, or by its code"),
         (["seats", "revoke", "S99"], "There is no such seat: name its id, such as S07, or its code"),
         (["token", "rotate", "P77"], "There is no agent P77 in this league"),
     ],
@@ -243,3 +243,41 @@ def test_a_league_with_codes_is_played_and_leaves_no_secret_behind(
 def _tokens(data: Path) -> set[str]:
     files = data.glob("agents/*/*/state.json")
     return {json.loads(path.read_text())["auth_token"] for path in files}
+
+
+def test_seats_are_made_for_the_people_of_a_roster(served: Served, command: Command, tmp_path: Path) -> None:
+    roster = tmp_path / "roster.csv"
+    roster.write_text("E-Mail;Name\nada@example.org;Ada Lovelace\n\n;Bob\n", encoding="utf-8-sig")
+    made = command("seats", "new", "--names", roster, "--csv", *served.here)
+    assert (made.code, made.err) == (0, "")
+    heads, ada, bob = [line.split(",") for line in made.out.split("\r\n")[:3]]
+    assert heads == ["seat", "name", "email", "code"]
+    assert (ada[1:3], bob[1:3]) == (["Ada Lovelace", "ada@example.org"], ["Bob", ""])
+    assert re.fullmatch(CODE, ada[3])
+    listed = command("seats", "list", *served.here).out
+    assert re.search(rf"^{ada[0]} +Ada Lovelace +ada@example.org +free", listed, re.MULTILINE)
+    revoked = command("seats", "revoke", "ada lovelace", *served.here)
+    assert revoked.out.splitlines()[-1] == f"The seat {ada[0]} is revoked."
+    for content, why in (
+        ("", "has no names"),
+        ("Ada,nonsense\n", "row 1 must have a name and an e-mail address, such as Ada Lovelace,ada@example.org"),
+    ):
+        roster.write_text(content)
+        wrong = command("seats", "new", "--names", roster, *served.here)
+        assert (wrong.code, wrong.out, why in wrong.err) == (2, "", True), wrong
+    roster.write_bytes(b"\xff\xfe")
+    assert "is not UTF-8. Save it as CSV in UTF-8" in command("seats", "new", "--names", roster, *served.here).err
+    assert "without a number" in command("seats", "new", "3", "--names", roster, *served.here).err
+
+
+def test_settings_are_printed_and_changed(served: Served, command: Command) -> None:
+    changed = command("set", "title=2025", "announce_lead=2.5", "--reason", "soon", *served.here)
+    assert changed == (0, "The operator sets title = 2025, announce_lead = 2.5: soon.\n", "")
+    printed = command("set", *served.here).out
+    assert re.search(r'^title +"2025" +yes$', printed, re.MULTILINE)
+    assert re.search(r'^game_type +"even_odd" +no$', printed, re.MULTILINE)
+    assert "seed" not in printed
+    assert command("status", *served.here).out.startswith("2025 (access): ")
+    for wrong, why in (("announce_lead", "a change is KEY=VALUE"), ("rounds=double", "rounds cannot be changed")):
+        refused = command("set", wrong, *served.here)
+        assert (refused.code, refused.out, why in refused.err) == (2, "", True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from leaguekit.cli import COMMANDS
 from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.messages import BY_TYPE
 from tests.cli.conftest import CommandResult
@@ -33,6 +34,24 @@ def test_help_has_examples(command: Command, arguments: list[str]) -> None:
     done = command(*arguments)
     assert done.code == 0
     assert "examples:" in done.out
+
+
+def test_the_help_shows_six_commands_first_and_every_command_once_in_a_group() -> None:
+    listed = league("--help").stdout.partition("options:")[0]
+    sections = [section.splitlines() for section in listed.split("\n\n")[2:] if section]
+    titles = ["begin with:", "play:", "write an agent:", "host:", "operate:", "look back:", "tools:"]
+    assert [lines[0] for lines in sections] == titles
+    assert len(sections[0]) == 1 + 6
+    names = [line.split()[0] for lines in sections for line in lines[1:]]
+    assert sorted(names) == sorted(COMMANDS)
+    assert all(len(line) <= 120 for line in listed.splitlines())
+
+
+@pytest.mark.parametrize("name", [name for name, (_, module) in COMMANDS.items() if module == "operate"])
+def test_the_help_of_an_operators_command_has_examples_of_that_command_only(name: str) -> None:
+    examples = league(name, "--help").stdout.partition("examples:\n")[2].splitlines()
+    assert examples
+    assert all(line.split()[:2] == ["league", name] for line in examples)
 
 
 def test_the_version_is_told() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from leaguekit.cli import operate
+from leaguekit.manager.operator_queries import Operation
 from tests.cli.conftest import CommandResult
 from tests.programs import Program
 
@@ -61,6 +63,8 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
 def test_a_start_with_many_matches_says_how_many_and_asks(
     flooded: FullLeague, command: Command, monkeypatch: pytest.MonkeyPatch, answers: Callable[[str], None]
 ) -> None:
+    # Players that register meanwhile must not make more matches than the operator agrees to.
+    assert set(operate._confirm_start(flooded.url)) == {"max_matches"} <= set(Operation.__struct_fields__)
     monkeypatch.setattr(operate, "CONFIRM_ABOVE_MATCHES", 65)
     assert "a start now would make 66 matches" in command("status", *flooded.here).out
     for line in ("n", "", "perhaps"):
@@ -76,7 +80,7 @@ def test_a_start_with_many_matches_says_how_many_and_asks(
         assert "12 players would have 66 matches: add --yes to start the league" in said.err
     answers("y")
     said = command("start", *flooded.here)
-    assert (said.code, "0 of 66 matches played" in said.out) == (0, True)
+    assert (said.code, said.out) == (0, "The league starts: 11 rounds, 66 matches.\n")
 
 
 def test_many_players_are_withdrawn_at_once_and_the_rest_is_started_without_a_question(
@@ -91,9 +95,31 @@ def test_many_players_are_withdrawn_at_once_and_the_rest_is_started_without_a_qu
     assert said.code == 0
     assert "8 players left the league" in said.out
     # Those that have left are passed over.
-    assert "1 player left the league" in command("withdraw", "P05-P12", *flooded.here).out
+    assert "(P12) withdraws." in command("withdraw", "P05-P12", *flooded.here).out
     said = command("start", *flooded.here)
-    assert (said.code, "0 of 3 matches played, 3 players" in said.out) == (0, True)
+    assert (said.code, said.out) == (0, "The league starts: 3 rounds, 3 matches.\n")
+
+
+def test_what_cannot_be_taken_back_is_asked_for_on_a_terminal(
+    flooded: FullLeague, command: Command, answers: Callable[[str], None]
+) -> None:
+    for line in ("n", ""):
+        answers(line)
+        said = command("withdraw", "P02", "P05-P11", *flooded.here)
+        assert (said.code, said.out) == (2, "")
+        assert re.search(r"Withdraw Player \d+ \(P02\), .* and 3 more\? .* \[y/N\] ", said.err)
+        assert "nothing is changed" in said.err
+    assert "12 players" in command("status", *flooded.here).out
+    answers("no")
+    assert re.search(r"Withdraw Player 7 \(P\d\d\)\? ", command("withdraw", "player 7", *flooded.here).err)
+    answers("yes")
+    assert command("disqualify", "P02", *flooded.here).code == 0
+    said = command("disqualify", "P03", "--yes", *flooded.here)
+    assert (said.code, said.err) == (0, "")
+    assert re.fullmatch(r"Player \d+ \(P03\) is disqualified\.\n", said.out)
+    answers("no")
+    said = command("correct", "R1M1", "draw", *flooded.here)
+    assert (said.code, "Set the result of R1M1 to draw? [y/N] " in said.err) == (2, True)
 
 
 def test_all_players_that_registered_from_an_address_are_withdrawn(flooded: FullLeague, command: Command) -> None:

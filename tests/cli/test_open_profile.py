@@ -34,7 +34,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 def test_a_player_is_added_and_shown_with_how_it_speaks(served: list[str], command: Command) -> None:
     said = command("add-player", "--endpoint", "http://127.0.0.1:8107/mcp", "--name", "Bob", *served)
     assert (said.code, said.err) == (0, "")
-    assert said.out.splitlines()[0] == "P01 is taken in"
+    assert said.out == "P01 is registered: Bob.\n"
     agents = command("agents", *served).out.splitlines()
     assert agents[0].split() == ["id", "name", "state", "endpoint", "registered", "from", "form"]
     assert agents[2].split() == ["P01", "Bob", "REGISTERED", "http://127.0.0.1:8107/mcp", "-", "-"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,3 +90,13 @@ def test_two_hundred_players_register_at_once_and_take_less_than_2_mb_each(tmp_p
             players.said("200 players are registered", seconds=60)
             pss = psutil.Process(players.process.pid).memory_full_info().pss
     assert pss / 200 < MAX_BYTES_A_PLAYER
+
+
+def test_a_player_prints_each_of_its_results_with_the_time(tmp_path: Path) -> None:
+    with hosted(tmp_path / "host", "--start-when", "players=2,referees=1") as manager:
+        page = manager.removesuffix("mcp")
+        options = ["--port", "0", "--manager", page, "--data-dir", tmp_path]
+        with Program("player", *options, "--name", "Ann") as ann, Program("player", *options, "--name", "Bob") as bob:
+            assert (ann.ended(), bob.ended()) == (0, 0)
+    for player in (ann, bob):
+        assert re.search(r"^\d\d:\d\d:\d\d R1M1: (WIN|LOSS|DRAW)\. \S", player.stderr, re.MULTILINE), player.stderr

@@ -50,11 +50,11 @@ def seeded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_json_is_one_object_that_tells_how_the_league_went(seeded: dict[str, Any]) -> None:
     assert set(seeded) == {
-        "league_id", "champion", "first", "ties", "final_standings", "rounds", "matches", "technical_losses", "seconds",
-        "moves",
+        "league_id", "title", "champion", "first", "ties", "final_standings", "rounds", "matches", "technical_losses",
+        "seconds", "moves",
     }  # fmt: skip
     assert seeded["moves"] == {f"P0{number}": {"own": 5} for number in range(1, 7)}
-    assert re.fullmatch(r"league_\d{8}_\d{6}_even_odd_[0-9a-f]{4}", seeded["league_id"])
+    assert re.fullmatch(r"even_odd_\d{4}_[0-9a-z]{4}", seeded["league_id"])
     assert (seeded["rounds"], seeded["matches"], seeded["technical_losses"]) == (5, 15, 0)
     assert 0 < seeded["seconds"] < 15
     table = seeded["final_standings"]
@@ -185,7 +185,7 @@ def test_plain_lines_tell_of_rounds_matches_the_table_and_the_champion(
     program = league("run", "--port", str(base), "--data-dir", tmp_path, *seeded)
     assert (program.process.returncode, program.stderr) == (0, "")
     lines = program.stdout.splitlines()
-    assert re.fullmatch(r"League league_\w+: 4 players, 2 referees, even_odd", lines[0])
+    assert re.fullmatch(r"League even_odd_\w+: 4 players, 2 referees, even_odd", lines[0])
     assert lines[1] == f"  manager: http://127.0.0.1:{base}/mcp"
     assert [line for line in lines if line.startswith("Round")] == [f"Round {number} of 3" for number in (1, 2, 3)]
     match = re.compile(r"  (R[123]M[12])   (P0\d) \((even|odd)\) – (P0\d) \((even|odd)\), number \d+: (draw|P0\d wins)")
@@ -324,7 +324,7 @@ def test_ctrl_c_ends_every_process_and_returns_130(small: Running) -> None:
     assert time.monotonic() - asked < 8
     *_, told, again = small.program.stdout.splitlines()
     assert told == "Interrupted; every process is being ended."
-    assert re.fullmatch(rf"Go on with: league run --resume {small.data}/agents/league_\w+/manager/league.db", again)
+    assert re.fullmatch(rf"Go on with: league run --resume {small.data}/agents/even_odd_\w+/manager/league.db", again)
     assert small.program.stderr == ""
     _all_end(connections)
 
@@ -338,7 +338,7 @@ def test_when_the_parent_is_killed_every_process_ends(small: Running) -> None:
 
 def test_status_tells_where_the_league_stands(shared: Running, command: Callable[..., CommandResult]) -> None:
     told = command("status", *shared.here).out.splitlines()
-    assert re.fullmatch(r"league_\w+: RUNNING_LEAGUE", told[0])
+    assert re.fullmatch(r"even_odd_\w+: RUNNING_LEAGUE", told[0])
     assert told[1] == "round 1 of 3, 0 of 6 matches played, 4 players, 2 referees"
     status = json.loads(command("status", *shared.here, "--json").out)
     assert (status["state"], status["paused"], status["waits_for"]) == ("RUNNING_LEAGUE", False, [])
@@ -368,6 +368,8 @@ def test_agents_and_query_tell_the_operator_what_agents_may_know(
     assert sorted(one["endpoint"] for one in agents) == sorted(endpoints)
     asked = json.loads(command("query", "GET_NEXT_MATCH", "--player", "P01", *shared.here, "--json").out)
     assert asked["data"]["next_match"]["match_id"] == "R1M1"
+    unknown = command("query", "GET_PLAYER_STATS", "--player", "P77", *shared.here)
+    assert (unknown.code, json.loads(unknown.out)["error_code"], unknown.err) == (1, "E005", "")
 
 
 def test_the_operators_deeds_need_the_leagues_admin_token(
@@ -378,7 +380,8 @@ def test_the_operators_deeds_need_the_leagues_admin_token(
     assert nowhere == (2, "", why)
     (tmp_path / "token").write_text("adm-wrong-but-long-enough")
     wrong = command("pause", *shared.here, "--admin-token-file", tmp_path / "token")
-    assert wrong == (2, "", "league pause: This is not the admin token of this league.\n")
+    assert wrong[:2] == (2, "")
+    assert f"This is not the admin token of this league. It was read from {tmp_path / 'token'}." in wrong.err
     assert json.loads(command("status", *shared.here, "--json").out)["paused"] is False
 
 
@@ -395,10 +398,16 @@ def test_a_deed_that_cannot_be_done_is_refused_with_the_reason(
 def test_the_operator_pauses_resumes_and_withdraws(shared: Running, command: Callable[..., CommandResult]) -> None:
     paused = league("pause", "--reason", "lunch", *map(str, shared.here))
     assert (paused.process.returncode, paused.stderr) == (0, "")
-    assert paused.stdout.splitlines()[0].endswith(": RUNNING_LEAGUE (paused)")
-    assert json.loads(command("status", *shared.here, "--json").out)["paused"] is True
-    assert "(paused)" not in command("resume", "--reason", "lunch is over", *shared.here).out
-    command("withdraw", "P03", "--reason", "its author asked for it", *shared.here)
+    assert paused.stdout == "The operator pauses the league: lunch.\n"
+    assert "(paused)" in command("status", *shared.here).out
+    assert command("pause", *shared.here).out == "Nothing has changed: it was so already.\n"
+    assert command("resume", *shared.here).out == "The operator lets the league go on.\n"
+    # The page's address serves as well, and a name as well as an id.
+    name = json.loads(command("standings", *shared.here, "--json").out)["standings"]
+    third = next(row["display_name"] for row in name if row["player_id"] == "P03")
+    page = ("--manager", shared.manager.removesuffix("mcp") + "#/agents", "--data-dir", shared.data)
+    left = command("withdraw", third.upper(), "--reason", "its author asked for it", *page)
+    assert left.out == f"{third} (P03) withdraws: its author asked for it; it loses R1M2.\n"
     schedule = command("schedule", *shared.here, "--round", 1).out.splitlines()
     assert [line.split() for line in schedule[2:]] == [["R1M1", "P01", "P02", "-"], ["R1M2", "P03", "P04", "P04"]]
 
@@ -430,6 +439,7 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
         ),
         (["run", "--port", "70000"], "70000 is not a port: choose one from 1 to 65535, or 0 for a free one."),
         (["manager", "--start-when", "4 players"], "--start-when must be like players=4,referees=2, got '4 players'"),
+        (["host", "--start-when", "foo"], "--start-when must be like players=4,referees=2, got 'foo'"),
         (["manager", "--start-at", "25:00"], "--start-at must be a time such as 18:00, got '25:00'"),
         (
             ["run", "--announce-lead", "inf"],
@@ -472,7 +482,7 @@ def test_limits_with_which_no_match_can_be_played_are_refused_before_a_store_is_
     command: Callable[..., CommandResult], setting: str, bounds: str, tmp_path: Path
 ) -> None:
     (tmp_path / "league.toml").write_text(setting)
-    for name in ("manager", "host"):
+    for name in ("manager", "host", "run"):
         done = command(name, "--port", "0", "--config", tmp_path / "league.toml", "--data-dir", tmp_path / "files")
         why = f"the settings are wrong: {setting.partition(' ')[0]} must be {bounds}"
         assert done == (2, "", f"league {name}: {why}\n")
@@ -483,10 +493,47 @@ def test_limits_with_which_no_match_can_be_played_are_refused_before_a_store_is_
     ("arguments", "why"),
     [
         (["--strategies", "luck"], r"player \d failed: There is no strategy 'luck'; there are random, "),
-        (["--announce-lead", "-1"], r"manager failed: the settings are wrong: .*announce_lead"),
+        (["--announce-lead", "-1"], r"the settings are wrong: .*announce_lead"),
     ],
 )
 def test_an_agent_that_fails_is_named_with_its_reason(arguments: list[str], why: str, tmp_path: Path) -> None:
     done = league("run", "--port", "0", "--players", "2", "--referees", "1", *arguments, "--data-dir", tmp_path)
     assert done.process.returncode == 2
     assert re.fullmatch(rf"league run: {why}.*\n", done.stderr)
+
+
+# Settings from a file
+
+
+@pytest.mark.parametrize("name", ["manager", "host", "run"])
+def test_an_unknown_key_of_the_settings_file_is_named_with_the_nearest_one(
+    command: Callable[..., CommandResult], name: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "league.toml"
+    for line, remedy in (("choise_second = 3", "did you mean 'choice_seconds'?"), ("zzz = 1", "there are league_id, ")):
+        file.write_text(line)
+        done = command(name, "--port", "0", "--config", file, "--data-dir", tmp_path / "files")
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert done.err.startswith(f"league {name}: {file}: there is no setting {line.split()[0]!r}; {remedy}")
+    file.write_text('game_type = "chess"')
+    done = command(name, "--port", "0", "--config", file, "--data-dir", tmp_path / "files")
+    assert "game_type must be one of even_odd, " in done.err
+    assert not (tmp_path / "files").exists()
+
+
+def test_a_run_takes_its_settings_from_a_file_and_options_win(tmp_path: Path) -> None:
+    (tmp_path / "league.toml").write_text('title = "Cup"\ngame_type = "rock_paper_scissors"\nchoice_seconds = 7\n')
+    given = ("--config", tmp_path / "league.toml", "--title", "Winter Cup", "--rounds", "double", "--players", "2")
+    done = league("run", "--port", "0", "--referees", "1", "--data-dir", tmp_path, *given)
+    assert done.process.returncode == 0, done.stderr
+    first = done.stdout.splitlines()[0]
+    assert re.fullmatch(
+        r"League Winter Cup \(winter_cup_[0-9a-z]{4}\): 2 players, 1 referee, rock_paper_scissors", first
+    )
+    (store,) = tmp_path.glob("agents/winter_cup_*/manager/league.db")
+    created = json.loads(league("log", store, "--json").stdout.splitlines()[0])["settings"]
+    assert (created["choice_seconds"], created["rounds"], created["announce_lead"]) == (7.0, "double", 0.0)
+    # Each pair meets twice.
+    assert len(json.loads(league("export", store).stdout)) == 2
+    assert league("report", store, "--out", tmp_path / "report").process.returncode == 0
+    assert "<title>League Winter Cup</title>" in (tmp_path / "report" / "index.html").read_text()

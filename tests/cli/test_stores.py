@@ -17,11 +17,13 @@ from typing import Any
 
 import pytest
 
+from leaguekit.league import commands
 from leaguekit.sim import loop
 from leaguekit.store.opening import open_log
 from leaguekit.store.sqlite import SqliteLog
 from tests.agents.leagues import Hall
 from tests.cli.conftest import CommandResult
+from tests.league.play import Play
 from tests.played import Log, Played, Transcripts, by_hand, played, troubled
 from tests.programs import Program
 
@@ -241,10 +243,11 @@ def test_the_log_is_a_line_an_event(command: Command, trouble: Path) -> None:
     [
         (["--after", "19"], [20, 21, 22]),
         (["--match", "R1M1"], [9, 10, 22]),
+        (["--match", "r1m1"], [9, 10, 22]),
+        (["--agent", "player 3"], [5, 13, 14, 17, 18, 19]),
         (["--agent", "P03"], [5, 13, 14, 17, 18, 19]),
         (["--agent", "REF01"], [2, 9, 10, 13, 14, 18, 19]),
         (["--agent", "P03", "--match", "R2M1"], [13, 14]),
-        (["--match", "R9M9"], []),
     ],
     ids=lambda value: " ".join(map(str, value)),
 )
@@ -254,6 +257,14 @@ def test_the_log_of_a_match_or_an_agent_is_what_concerns_it(
     told = command("log", trouble, *asked, "--json").out.splitlines()
     assert [json.loads(line)["number"] for line in told] == numbers
     assert [int(line.split()[0]) for line in command("log", trouble, *asked).out.splitlines()] == numbers
+
+
+@pytest.mark.parametrize(("option", "name"), [("--match", "R77M7"), ("--agent", "P77")])
+def test_the_log_of_a_match_or_an_agent_that_the_league_does_not_have_ends_with_1(
+    command: Command, trouble: Path, option: str, name: str
+) -> None:
+    said = command("log", trouble, option, name)
+    assert said == (1, "", f"There is no {option[2:]} {name} in this league\n")
 
 
 def test_the_seed_is_told_even_to_who_reads_the_end_only(command: Command, trouble: Path) -> None:
@@ -561,7 +572,8 @@ def test_the_files_are_made_again_to_the_byte(command: Command, tmp_path: Path, 
             await hall.fill("random", "always_even", "always_odd", "frequency")
             await hall.operate("start")
             await hall.until(lambda: len(hall.league.rounds) and hall.league.rounds[rounds - 1].completed)
-            await hall.operate("pause")
+            if hall.league.state != "LEAGUE_COMPLETED":
+                await hall.operate("pause")
             await asyncio.sleep(5)
             return await transcripts.played()
 
@@ -602,3 +614,38 @@ def test_files_that_cannot_be_written_are_named(command: Command, store: Path, t
     done = command("rebuild-files", store, "--data-dir", tmp_path)
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "agents_config.json cannot be written" in done.err
+
+
+def test_every_csv_has_the_seat_and_the_e_mail_address_of_each_player(command: Command, tmp_path: Path) -> None:
+    play = Play(referees=1)
+    people = [("Ada Lovelace", "ada@example.org"), ("Bob", "bob@example.org")]
+    play.do(commands.issue_seats(play.league, [b"one", b"two"], play.now, people=people))
+    for number, seat in ((1, b"two"), (2, b"one")):
+        play.player(number, seat=seat.hex())
+    store = Played(play.begin().play_all().log, {}).store(tmp_path / "league.db")
+    assert command("export", store, "--format", "csv", "--out", f"{tmp_path}/").code == 0
+    first = ["S02", "Bob", "bob@example.org"]
+
+    def rows(path: Path) -> list[dict[str, str]]:
+        with path.open(encoding="utf-8", newline="") as file:
+            return [*csv.DictReader(file)]
+
+    for what in ("standings", "agents", "events"):
+        (path,) = tmp_path.glob(f"*-{what}.csv")
+        of_first = [row for row in rows(path) if "P01" in (row.get("player_id"), row.get("agent_id"))]
+        assert of_first
+        assert all([row["seat"], row["person"], row["email"]] == first for row in of_first)
+    (path,) = tmp_path.glob("*-results.csv")
+    for row in rows(path):
+        side = "A" if row["player_A_id"] == "P01" else "B"
+        assert [row[f"{name}_{side}"] for name in ("seat", "person", "email")] == first
+    for public in ([], ["--public"]):
+        done = command("report", store, "--out", tmp_path / "report", *public)
+        assert ("have e-mail addresses" in done.err) is not bool(public)
+        for name in ("standings", "cross-table", "points"):
+            (row,) = [row for row in rows(tmp_path / "report" / f"{name}.csv") if row["player_id"] == "P01"]
+            assert [row["seat"], row["person"], row["email"]] == (["S02", "", ""] if public else first)
+        content = "".join(file.read_text() for file in (tmp_path / "report").iterdir())
+        assert ("ada@example.org" in content) is not bool(public)
+    assert "example.org" not in (tmp_path / "report" / "index.html").read_text()
+    assert "example.org" not in command("log", store, "--json").out

@@ -98,7 +98,8 @@ def test_whatever_registers_there_is_a_whole_report(body: bytes) -> None:
         await network.caller.post(KIT_URL, body, 20.0)
         report = await checking
         assert not [one for one in report.outcomes if one.is_our_fault]
-        assert report.exit_code == 1
+        # An empty batch has no request: nothing came.
+        assert report.exit_code == (2 if body == b"[]" else 1)
 
     loop.run(main())
 

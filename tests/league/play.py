@@ -254,4 +254,6 @@ def whole() -> Play:
     play.do(commands.resume(play.league, "go on", play.now))
     play.do(commands.withdraw(play.league, "P02", "ill", play.now))
     play.do(commands.disqualify(play.league, "P03", "cheated", play.now))
+    play.do(commands.readmit(play.league, "P05", "it lost its token", play.now))
+    play.do(commands.change_settings(play.league, {"title": "Winter Cup", "choice_seconds": 60}, "slow", play.now))
     return play.play_all().epilogue()

@@ -203,6 +203,18 @@ IN_A_REAL_LEAGUE: dict[str, tuple[Tamper, list[str]]] = {
             "event 25 (R3M2): expected no new match while the league is paused, found an assignment",
         ],
     ),
+    "only some settings change": (
+        inserting(22, "SettingsChanged", settings={"rounds": "double"}, reason=""),
+        ["event 22: expected changes of settings that may change, found rounds"],
+    ),
+    "settings change to what a league can have": (
+        inserting(22, "SettingsChanged", settings={"choice_seconds": -1}, reason=""),
+        ["event 22: expected settings that a league can have, found Expected `float` >= 0.0 - at `$.choice_seconds`"],
+    ),
+    "only a player comes back": (
+        inserting(22, "PlayerReadmitted", player_id="P77", reason=""),
+        ["event 22: expected a player of the league, found P77"],
+    ),
     "only a round that was announced ends": (
         inserting(10, "RoundCompleted", round_id=1),
         ["event 10: expected the end of a round that was announced, found that of round 1"],

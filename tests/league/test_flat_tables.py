@@ -93,3 +93,19 @@ def test_agents_are_listed_by_their_ids_and_with_their_endpoints_only_if_asked(e
     assert rows[0]["display_name"] == "Player 1"
     assert rows[0].get("contact_endpoint") == ("http://127.0.0.1:8101/mcp" if endpoints else None)
     assert not {"verifier", "key", "seat"} & set(rows[0])
+
+
+def test_the_person_of_a_seat_is_known_to_every_table() -> None:
+    play = Play(players=1, referees=1)
+    play.do(
+        commands.issue_seats(play.league, [b"one", b"two"], play.now, people=[("Ada", "ada@example.org"), ("B", "")])
+    )
+    play.player(2, seat=b"one".hex())
+    play.do(commands.void_token(play.league, "P01", key=b"key", code=b"three", at=play.now))
+    # The seat that a person was given is named, and not the one of a token that was made void later.
+    play.do(commands.revoke_seat(play.league, "S01", play.now))
+    play.do(commands.void_token(play.league, "P02", key=b"key", code=b"four", at=play.now))
+    assert listed(play.log).people() == {
+        "P01": {"seat": "S03", "person": "", "email": ""},
+        "P02": {"seat": "S01", "person": "Ada", "email": "ada@example.org"},
+    }

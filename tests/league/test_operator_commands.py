@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import msgspec
 import pytest
 
 from leaguekit.league import commands, queries
-from leaguekit.league.events import decode
+from leaguekit.league.events import PlayerReadmitted, decode, encode
 from leaguekit.protocol.errors import ProtocolError
-from tests.league.play import Play, drawn, failed, won
+from tests.league.play import Play, drawn, failed, whole, won
+from tests.played import audited
 
 
 def _play(players: int = 4, referees: int = 2) -> Play:
@@ -289,3 +293,118 @@ def test_everything_the_operator_does_is_in_the_log_with_its_reason() -> None:
         "five",
         "six",
     ]
+
+
+# Coming back
+
+
+def test_a_player_that_left_comes_back_and_plays_from_the_next_round_on() -> None:
+    play = Play(players=4, referees=2).begin()
+    play.do(commands.withdraw(play.league, "P02", "ill", play.now))
+    lost = next(match for match in play.league.matches.values() if match.round_id == 1 and "P02" in match.players)
+    assert play.do(commands.readmit(play.league, "P02", "well again", play.now)) == ["PlayerReadmitted"]
+    player = play.league.players["P02"]
+    assert (player.out, player.out_reason, player.state) == (None, "", "ACTIVE")
+    play.play_all()
+    # The match that it lost stays lost; the operator can have it played again.
+    ruled = {match.id: match.result.details.status for match in play.league.matches.values() if "P02" in match.players}
+    assert [name for name, status in ruled.items() if status == "TECHNICAL_LOSS"] == [lost.id]
+
+
+def test_a_player_that_lost_its_token_registers_again_once_with_its_name_and_endpoint() -> None:
+    play = Play(players=2, referees=1)
+    with pytest.raises(commands.Rejected, match="has already registered with"):
+        play.player(1, meta={"display_name": "Another"})
+    play.do(commands.readmit(play.league, "P01", "", play.now))
+    with pytest.raises(commands.Rejected, match="has already registered with"):
+        play.player(1, meta={"display_name": "Another"})
+    assert play.player(1, conversation_id="conv-new") == "P01"
+    assert not play.league.players["P01"].readmitted
+    # Once only. The refusal says what to ask for, before the start and after it.
+    again = {"conversation_id": "conv-newer", "timestamp": "2025-01-15T11:00:00Z"}
+    with pytest.raises(ProtocolError, match="ask the operator for `league readmit P01`"):
+        play.player(1, **again)
+    play.begin()
+    with pytest.raises(commands.Rejected, match="ask the operator for `league readmit P01`"):
+        play.player(1, **again)
+    with pytest.raises(commands.Rejected, match=r"league already started$"):
+        play.player(3, **again)
+
+
+def test_before_the_start_a_player_comes_back_unless_another_has_its_name_or_endpoint() -> None:
+    play = Play(players=3, referees=1)
+    play.do(commands.withdraw(play.league, "P01", "", play.now))
+    play.do(commands.readmit(play.league, "P01", "", play.now))
+    assert [*play.league.table.rows] == ["P02", "P03", "P01"]
+    assert play.league.players["P01"].state == "REGISTERED"
+    play.do(commands.withdraw(play.league, "P01", "", play.now))
+    assert play.player(4, meta={"display_name": play.league.players["P01"].meta.display_name}) == "P04"
+    with pytest.raises(ProtocolError, match="Another player has the name or the endpoint of P01 now"):
+        commands.readmit(play.league, "P01", "", play.now)
+    play.begin()
+    with pytest.raises(ProtocolError, match="P01 left before the start, and is not in the schedule"):
+        commands.readmit(play.league, "P01", "", play.now)
+    with pytest.raises(ProtocolError, match="There is no player P99"):
+        commands.readmit(play.league, "P99", "", play.now)
+    play.play_all()
+    with pytest.raises(ProtocolError, match="The league is over; P02 cannot come back"):
+        commands.readmit(play.league, "P02", "", play.now)
+
+
+# Settings
+
+
+def test_settings_change_in_mid_season_as_an_event() -> None:
+    play = Play(players=2, referees=1).begin()
+    changes = {"title": "Winter Cup", "choice_seconds": 60, "max_retries": 3}
+    (changed,) = commands.change_settings(play.league, changes, "slow models", play.now)
+    # What has its value already is left out.
+    assert changed.settings == {"title": "Winter Cup", "choice_seconds": 60.0}
+    play.do([changed])
+    settings = play.league.settings
+    assert (settings.full_name, settings.time_limits.choice_seconds) == (f"Winter Cup ({settings.league_id})", 60.0)
+    assert commands.change_settings(play.league, {"title": "Winter Cup"}, "", play.now) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"choise_seconds": 1}, "There is no setting 'choise_seconds'; did you mean 'choice_seconds'?"),
+        ({"xyz": 1}, "There is no setting 'xyz'; there are league_id, "),
+        ({"seed_hex": "00"}, "seed_hex cannot be changed after the league's creation; these can: title, "),
+        ({"choice_seconds": 0}, "choice_seconds must be from 0.01 to 86,400, got 0"),
+        ({"title": "two\nlines"}, "The settings are wrong: Expected `str` matching regex"),
+        ({"title": "a line\n"}, "The settings are wrong: Expected `str` matching regex"),
+        ({"choice_seconds": "long"}, "The settings are wrong: Expected `float`, got `str`"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_with_the_remedy(changes: dict[str, Any], why: str) -> None:
+    with pytest.raises(ProtocolError, match=re.escape(why)):
+        commands.change_settings(Play().league, changes, "", "2025-01-15T10:30:00Z")
+
+
+# Seats of people
+
+
+def test_a_seat_is_found_by_its_id_or_by_its_person() -> None:
+    play = Play()
+    people = [("Ada", "ada@example.org"), ("Bob", ""), ("Bob", "")]
+    play.do(commands.issue_seats(play.league, [b"1", b"2", b"3"], play.now, people=people))
+    assert [(seat.name, seat.email) for seat in play.league.seats.values()] == people
+    assert play.do(commands.revoke_seat(play.league, "ADA", play.now)) == ["SeatRevoked"]
+    # Two seats are for Bob, so the name does not say which.
+    for nothing in ("Bob", "", "S09"):
+        with pytest.raises(ProtocolError, match="There is no such seat"):
+            commands.revoke_seat(play.league, nothing, play.now)
+
+
+def test_the_audit_accepts_a_return_and_new_settings_but_not_of_a_player_outside_the_schedule() -> None:
+    play = Play(players=3, referees=1)
+    play.do(commands.withdraw(play.league, "P03", "", play.now))
+    play.begin()
+    play.do(commands.withdraw(play.league, "P02", "", play.now))
+    assert play.league.state == "LEAGUE_COMPLETED"
+    back = encode(PlayerReadmitted(at=play.now, player_id="P03", reason=""))
+    before_end = [line for line in play.log if b"LeagueCompleted" not in line]
+    assert "the return of a player that is in the schedule" in str(audited([*before_end, back]).findings)
+    assert not [one for one in audited(whole().log).findings if "Readmitted" in str(one) or "setting" in str(one)]

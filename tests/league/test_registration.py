@@ -473,3 +473,17 @@ def test_who_leaves_before_the_start_leaves_name_endpoint_and_place_to_others() 
     play.begin()
     assert play.match("R1M1").players == ("P02", "P03")
     assert play.league.players["P01"].state == "SHUTDOWN"
+
+
+def test_a_referee_whose_name_has_a_number_gets_the_id_with_that_number_if_it_is_free() -> None:
+    play = Play()
+    # The referees of `league host` and `league run` register in any order.
+    assert [play.referee(n, meta={"display_name": f"Referee {n}"}) for n in (3, 1, 2)] == ["REF03", "REF01", "REF02"]
+    assert play.referee(4, meta={"display_name": "Referee 1"}) == "REF04"
+    assert play.referee(5, meta={"display_name": "Referee 9999"}) == "REF05"
+
+
+def test_after_too_many_wrong_tries_no_repeat_counts() -> None:
+    play = Play(players=1, referees=1)
+    with pytest.raises(ProtocolError, match="Another player is called"):
+        play.player(1, may_repeat=False)

@@ -135,3 +135,8 @@ def test_the_seed_is_told_with_the_leagues_end_and_not_before() -> None:
     formatter = EventFormatter()
     assert "5e5e" not in "".join(formatter.as_text(event) for event in before)
     assert formatter.as_text(last) == f"The league is over; its seed was {'5e' * 32}"
+
+
+def test_changed_settings_are_told_with_their_values_and_the_reason() -> None:
+    event = e.SettingsChanged(at="", settings={"title": "Winter Cup", "announce_lead": 5.0}, reason="late")
+    assert sentence(event) == "The operator sets title = Winter Cup, announce_lead = 5.0: late"

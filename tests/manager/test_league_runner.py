@@ -14,7 +14,7 @@ import pytest
 
 from leaguekit.league import queries, rounds
 from leaguekit.league.events import ResultRecorded, decode
-from leaguekit.manager import league_runner, operator
+from leaguekit.manager import league_runner, operator_queries
 from leaguekit.manager.assignments import max_match_seconds
 from leaguekit.manager.league_runner import VOID_PAUSES
 from leaguekit.protocol import times, tokens
@@ -379,7 +379,7 @@ async def test_a_league_starts_by_itself_when_enough_have_come(tmp_path: Path) -
 async def test_a_league_with_too_many_matches_does_not_start_by_itself_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (league_runner, operator, rounds):
+    for module in (league_runner, operator_queries, rounds):
         monkeypatch.setattr(module, "MAX_MATCHES", 2)
     async with Hall(tmp_path) as hall:
         for number in (1, 2, 3):

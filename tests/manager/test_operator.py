@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from leaguekit.cli.operate import fetch_schedule
 from leaguekit.league import queries
 from leaguekit.league.events import LeaguePaused, MatchReplayed, PlayerWithdrawn, ResultCorrected, decode
+from leaguekit.league.sentences import EventFormatter
+from leaguekit.manager.assignments import PING_PAUSE_SECONDS, max_match_seconds
 from tests.agents.leagues import ADMIN, LEAGUE, Hall, Scripted, in_virtual_time, won
 
 DEEDS = ("start", "pause", "resume", "withdraw", "disqualify", "rematch", "correct")
@@ -290,3 +294,127 @@ async def test_the_status_tells_how_long_the_league_has_been_in_play(tmp_path: P
         status = await hall.operate("status")
         assert status["seconds"] == pytest.approx(7, abs=0.1)
         assert (status["state"], status["everybody_told"]) == ("LEAGUE_COMPLETED", True)
+
+
+@in_virtual_time
+async def test_names_are_accepted_where_ids_are_and_a_name_of_two_agents_is_refused(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await in_play(hall)
+        first, second = (hall.league.players[name].meta.display_name for name in ("P01", "P02"))
+        for called in ("p02", second.upper()):
+            assert (await hall.operate("query", query_type="GET_PLAYER_STATS", player_id=called))["success"] is True
+        answer = await hall.operate("correct", match_id="r1m1", outcome=first)
+        assert hall.league.matches["R1M1"].result.winner == "P01"
+        assert answer["done"].startswith(f"R1M1: corrected by the operator, {first} (P01) beats ")
+        # Referees' names need not differ.
+        named = hall.league.referees["REF01"].meta
+        hall.league.referees["REF01"].registered = structs.replace(
+            hall.league.referees["REF01"].registered, meta=structs.replace(named, display_name=second)
+        )
+        answer = await hall.post("operator", {"command": "withdraw", "admin_token": ADMIN, "player_id": second})
+        detail = answer["error"]["data"]["context"]["detail"]
+        assert detail == f"2 agents are called {second!r}; name the id: P02, REF01."
+
+
+@in_virtual_time
+async def test_each_action_answers_with_a_sentence_that_says_what_it_did(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await in_play(hall)
+        name = hall.league.players["P03"].meta.display_name
+        assert (await hall.operate("pause", reason="lunch"))["done"] == "The operator pauses the league: lunch."
+        assert (await hall.operate("pause"))["done"] == "Nothing has changed: it was so already."
+        assert (await hall.operate("resume"))["done"] == "The operator lets the league go on."
+        left = (await hall.operate("withdraw", player_id="P03", reason="ill"))["done"]
+        assert re.fullmatch(rf"{re.escape(name)} \(P03\) withdraws: ill; it loses R1M\d\.", left)
+        assert (await hall.operate("seats_new", count=2))["done"] == "The operator gives out S01 to S02."
+        assert (await hall.operate("seats_revoke", seat="s01"))["done"] == "The seat S01 is revoked."
+
+
+@in_virtual_time
+async def test_a_league_that_is_over_is_not_paused(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await in_play(hall, players=2)
+        await hall.operate("correct", match_id="R1M1", outcome="draw")
+        assert hall.league.state == "LEAGUE_COMPLETED"
+        assert await refused(hall, "pause") == (31, "E031")
+
+
+@in_virtual_time
+async def test_settings_that_the_operator_changes_hold_for_the_next_match_and_after_a_restart(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, _ = await in_play(hall)
+        answer = await hall.operate("set", settings={"choice_seconds": 77, "title": "Winter Cup"}, reason="slow")
+        assert answer["done"] == "The operator sets choice_seconds = 77.0, title = Winter Cup: slow."
+        assert answer["title"] == "Winter Cup"
+        assert (await hall.operate("set", settings={"title": "Winter Cup"}))["done"].startswith("Nothing has changed")
+        assert await refused(hall, "set", settings={"game_type": "chess"}) == (-32602, "E044")
+        settings = await hall.operate("settings")
+        assert (settings["settings"]["choice_seconds"], "seed_hex" in settings["settings"]) == (77.0, False)
+        assert "title" in settings["changeable"]
+        for match in ("R1M1", "R1M2"):
+            await hall.operate("correct", match_id=match, outcome="draw")
+        await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) > 2)
+        limits = [one.params["time_limits"]["choice_seconds"] for one in referee.got("MATCH_ASSIGNMENT")]
+        assert (limits[0], limits[-1]) == (30.0, 77.0)
+        await hall.crash()
+        await hall.restart()
+        assert hall.league.settings.choice_seconds == 77.0
+
+
+@in_virtual_time
+async def test_a_player_that_was_withdrawn_by_mistake_is_readmitted_and_plays_on(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, _ = await in_play(hall)
+        name = hall.league.players["P02"].meta.display_name
+        await hall.operate("withdraw", player_id="P02")
+        answer = await hall.operate("readmit", player_id=name, reason="a mistake")
+        assert answer["done"] == f"{name} (P02) may come back: a mistake."
+        assert answer["players_out"] == []
+        for match in hall.league.rounds[0].matches:
+            await hall.operate("correct", match_id=match, outcome="draw")
+        await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) > 2)
+        assert any("P02" in str(one) for one in referee.got("MATCH_ASSIGNMENT")[2:])
+
+
+@in_virtual_time
+async def test_seats_are_made_for_people_whom_only_the_operator_sees(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        people = [["Ada", "ada@example.org"], ["Bob", ""]]
+        made = (await hall.operate("seats_new", people=people))["seats"]
+        assert [(seat["id"], seat["name"], seat["email"]) for seat in made] == [
+            ("S01", "Ada", "ada@example.org"),
+            ("S02", "Bob", ""),
+        ]
+        assert [seat["email"] for seat in (await hall.operate("seats"))["seats"]] == ["ada@example.org", ""]
+        assert (await hall.operate("seats_revoke", seat="bob"))["done"] == "The seat S02 is revoked."
+        assert await refused(hall, "seats", admin_token="") == (11, "E011")
+        formatter = EventFormatter()
+        public = [formatter.as_json(decode(one)) for one in hall.log.disk.events]
+        assert "ada" not in json.dumps(public).lower()
+
+
+@in_virtual_time
+async def test_a_match_in_play_keeps_the_time_that_it_had_when_limits_become_shorter(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await in_play(hall)
+        before = max_match_seconds(hall.league.settings.time_limits, 1)
+        # The manager looks at the match once before the change.
+        await asyncio.sleep(PING_PAUSE_SECONDS + 1)
+        await hall.operate("set", settings={"choice_seconds": 1, "join_seconds": 1, "max_retries": 0})
+        after = max_match_seconds(hall.league.settings.time_limits, 1)
+        await asyncio.sleep(after + 2 * PING_PAUSE_SECONDS)
+        assert hall.league.matches["R1M1"].voids == 0
+        await asyncio.sleep(before)
+        assert hall.league.matches["R1M1"].voids > 0
+
+
+@in_virtual_time
+async def test_a_shorter_lead_holds_at_once(tmp_path: Path) -> None:
+    async with Hall(tmp_path, announce_lead=600.0) as hall:
+        referee, *_ = await hall.scripted_league(players=2)
+        await hall.until(lambda: referee.got("ROUND_ANNOUNCEMENT"))
+        await asyncio.sleep(10)
+        assert not referee.got("MATCH_ASSIGNMENT")
+        await hall.operate("set", settings={"announce_lead": 5})
+        await asyncio.sleep(2)
+        assert referee.got("MATCH_ASSIGNMENT")

@@ -75,3 +75,20 @@ def test_a_redacted_text_holds_neither_tokens_nor_codes(entropy: bytes, random: 
 def test_ordinary_text_is_left_alone() -> None:
     text = "tok-p04-wrong is not tok-{agent_id}-{hash}; see 000-L0110, 2025-01-15T10:30:00Z, conv-r1m1-001 and R1M1"
     assert tokens.redact(text) == text
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("http://10.0.0.5:8000", "http://10.0.0.5:8000/mcp"),
+        ("http://10.0.0.5:8000/", "http://10.0.0.5:8000/mcp"),
+        ("http://10.0.0.5:8000/#/agents", "http://10.0.0.5:8000/mcp"),
+        ("http://10.0.0.5:8000/?seat=7K2M#/", "http://10.0.0.5:8000/mcp?seat=7K2M"),
+        ("https://example.org/league/", "https://example.org/league/mcp"),
+        ("http://10.0.0.5:8000/mcp?seat=7K2M", "http://10.0.0.5:8000/mcp?seat=7K2M"),
+        ("http://10.0.0.5:8000/rpc", "http://10.0.0.5:8000/rpc"),
+        ("nonsense", "nonsense"),
+    ],
+)
+def test_the_address_of_a_page_leads_to_the_server_behind_it(given: str, url: str) -> None:
+    assert codes.mcp_url(given) == url

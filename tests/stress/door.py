@@ -108,5 +108,5 @@ def _operate(url: str, folder: Path, most: int) -> tuple[float, bool, bool]:
     withdrawn = league("withdraw", f"P{most - 49}-P{most}", *here)
     began = time.monotonic()
     started = league("start", "--yes", *here)
-    took = time.monotonic() - began if "RUNNING_LEAGUE" in started.stdout else math.inf
+    took = time.monotonic() - began if "The league starts" in started.stdout else math.inf
     return took, f"{matches:,} matches: add --yes" in unasked.stderr, "50 players left" in withdrawn.stdout

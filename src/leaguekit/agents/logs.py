@@ -135,9 +135,9 @@ def log_to(path: Path, agent_id: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def restored_logging() -> Iterator[logging.Logger]:
-    """The logger of the package. Its handlers and level are restored when this context ends."""
-    package = logging.getLogger("leaguekit")
+def restored_logging(name: str = "leaguekit") -> Iterator[logging.Logger]:
+    """The logger of the package, or another. Its handlers and level are restored when this context ends."""
+    package = logging.getLogger(name)
     handlers, level = [*package.handlers], package.level
     try:
         yield package

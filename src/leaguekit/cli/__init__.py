@@ -16,47 +16,64 @@ from pathlib import Path
 
 import leaguekit
 
-# What each command does, and the module that it is in.
-COMMANDS = {
-    "run": ("play a whole league on this machine, with one process per agent", "run"),
-    "host": ("serve a league with its referees, and wait for players", "host"),
-    "manager": ("serve a league", "manager"),
-    "referee": ("referee matches for a league", "referee"),
-    "player": ("play in a league", "player"),
-    "players": ("host many players in one process, for load and practice", "players"),
-    "gateway": ("serve seats for chat applications, people in a browser, and players behind a router", "gateway"),
-    "new": ("write a small, complete agent to start from", "new"),
-    "try": ("play a friendly match with an agent, and print the messages", "try_out"),
-    "status": ("print the state of a league", "operate"),
-    "standings": ("print the table of a league", "operate"),
-    "schedule": ("print the matches of a league and their results", "operate"),
-    "agents": ("print the agents of a league, and where they listen", "operate"),
-    "watch": ("display a league in progress: its table, the matches in play, and news", "watch"),
-    "query": ("send a league a query that agents may send", "operate"),
-    "start": ("start a league now", "operate"),
-    "pause": ("pause a league: no new match begins", "operate"),
-    "resume": ("continue a paused league", "operate"),
-    "add-player": ("add a player that never registers to a league", "operate"),
-    "withdraw": ("withdraw a player from a league", "operate"),
-    "disqualify": ("disqualify a player of a league", "operate"),
-    "rematch": ("play a match again", "operate"),
-    "correct": ("correct the result of a match", "operate"),
-    "seats": ("create, list and revoke the seats of a league", "seats"),
-    "token": ("void a token and make a new one", "token"),
-    "simulate": ("play many leagues in one process, to compare strategies or to test faults", "simulate"),
-    "verify": ("check everything that must be true in a league's log", "verify"),
-    "log": ("print what happened in a league, one line per event", "log"),
-    "replay": ("print what happened in a match, message by message", "replay"),
-    "report": ("write a league as one HTML page, with tables, charts and every match", "report"),
-    "export": ("write results, standings, agents and events for other programs", "export"),
-    "backup": ("copy a league's store, also while the league runs", "backup"),
-    "restore": ("replace a league's store by a backup", "restore"),
-    "rebuild-files": ("write the JSON files again from a league's log", "rebuild_files"),
-    "check": ("check that an agent conforms to league.v2, sentence by sentence", "check"),
-    "explain": ("print what a message is, and everything that is wrong with it", "explain"),
-    "schema": ("print or write the JSON Schema of the messages", "schema"),
-    "examples": ("list or write an example of every message of the documents", "examples"),
+# What each command does, and the module that it is in, by groups in the order of the help.
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "begin with": {
+        "run": ("play a whole league on this machine, with one process per agent", "run"),
+        "new": ("write a small, complete agent to start from", "new"),
+        "try": ("play a friendly match with an agent, and print the messages", "try_out"),
+        "check": ("check that an agent conforms to league.v2, sentence by sentence", "check"),
+        "host": ("serve a league with its referees, and wait for players", "host"),
+        "report": ("write a league as one HTML page, with tables, charts and every match", "report"),
+    },
+    "play": {
+        "player": ("play in a league", "player"),
+        "players": ("host many players in one process, for load and practice", "players"),
+        "simulate": ("play many leagues in one process, to compare strategies or to test faults", "simulate"),
+        "watch": ("display a league in progress: its table, the matches in play, and news", "watch"),
+    },
+    "write an agent": {
+        "explain": ("print what a message is, and everything that is wrong with it", "explain"),
+        "examples": ("list or write an example of every message of the documents", "examples"),
+        "schema": ("print or write the JSON Schema of the messages", "schema"),
+    },
+    "host": {
+        "manager": ("serve a league", "manager"),
+        "referee": ("referee matches for a league", "referee"),
+        "gateway": ("serve seats for chat applications, people in a browser, and players behind a router", "gateway"),
+        "seats": ("create, list and revoke the seats of a league", "seats"),
+        "token": ("void a token and make a new one", "token"),
+    },
+    "operate": {
+        "status": ("print the state of a league", "operate"),
+        "standings": ("print the table of a league", "operate"),
+        "schedule": ("print the matches of a league and their results", "operate"),
+        "agents": ("print the agents of a league, and where they listen", "operate"),
+        "start": ("start a league now", "operate"),
+        "pause": ("pause a league: no new match begins", "operate"),
+        "resume": ("continue a paused league", "operate"),
+        "set": ("print the settings of a league, or change some of them", "operate"),
+        "add-player": ("add a player that never registers to a league", "operate"),
+        "withdraw": ("withdraw a player from a league", "operate"),
+        "disqualify": ("disqualify a player of a league", "operate"),
+        "readmit": ("let a player come back to a league", "operate"),
+        "rematch": ("play a match again", "operate"),
+        "correct": ("correct the result of a match", "operate"),
+        "query": ("send a league a query that agents may send", "operate"),
+    },
+    "look back": {
+        "log": ("print what happened in a league, one line per event", "log"),
+        "replay": ("print what happened in a match, message by message", "replay"),
+        "export": ("write results, standings, agents and events for other programs", "export"),
+        "verify": ("check everything that must be true in a league's log", "verify"),
+    },
+    "tools": {
+        "backup": ("copy a league's store, also while the league runs", "backup"),
+        "restore": ("replace a league's store by a backup", "restore"),
+        "rebuild-files": ("write the JSON files again from a league's log", "rebuild_files"),
+    },
 }
+COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 EXAMPLES = """examples:
   league run                           four players, two referees, and a champion
   league new player Alice              an agent of your own to start from
@@ -65,6 +82,9 @@ EXAMPLES = """examples:
   league schema --out schemas          one JSON Schema file per message type
   league COMMAND --help                everything about one command
 """
+
+
+MANAGER = "http://127.0.0.1:8000/mcp"
 
 
 class CommandError(Exception):
@@ -92,6 +112,21 @@ def read_input(name: str | Path) -> bytes:
 def add_data_dir_option(parser: argparse.ArgumentParser, text: str | None) -> None:
     """Add ``--data-dir`` with its help."""
     parser.add_argument("--data-dir", metavar="DIR", type=Path, default=Path("SHARED"), help=text)
+
+
+def add_manager_option(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """Add ``--manager``. It also accepts the address of the league's page."""
+    from leaguekit.protocol.codes import mcp_url
+
+    usual = "such as" if required else "default"
+    parser.add_argument(
+        "--manager",
+        metavar="URL",
+        type=mcp_url,
+        required=required,
+        default=None if required else MANAGER,
+        help=f"the manager's URL, or that of its page ({usual} {MANAGER})",
+    )
 
 
 def write_files(files: Mapping[Path, str | bytes]) -> None:
@@ -156,22 +191,33 @@ def _parser(called: str | None) -> argparse.ArgumentParser:
     """A parser with the options of the command that is called. The others are not imported."""
     parser = argparse.ArgumentParser(
         prog="league",
-        description="Leagues of AI agents that speak league.v2.",
+        usage="league [-h] [--version] COMMAND ...",
+        description=f"Leagues of AI agents that speak league.v2.\n\n{_list_commands()}",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"leaguekit {leaguekit.__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
+    # The help lists the commands itself, because argparse cannot group them.
+    subparsers = parser.add_subparsers(
+        dest="command", metavar="COMMAND", prog="league", help=argparse.SUPPRESS, required=True
+    )
     for name, (text, module) in COMMANDS.items():
-        subparser = subparsers.add_parser(
-            name, help=text, description=text, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
+        subparser = subparsers.add_parser(name, description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
         if name == called:
             command = import_module(f"leaguekit.cli.{module}")
             subparser.epilog = command.EXAMPLES
             subparser.set_defaults(run=command.run)
             command.configure(subparser)
     return parser
+
+
+def _list_commands() -> str:
+    """The commands in their groups, for the help."""
+    groups = (
+        "\n".join([f"{title}:", *(f"  {name:<15}{text}" for name, (text, _) in commands.items())])
+        for title, commands in GROUPS.items()
+    )
+    return "\n\n".join(groups)
 
 
 def _component_errors() -> tuple[type[Exception], ...]:

@@ -27,13 +27,14 @@ EXAMPLES = """examples:
   league check player                            wait for a player to register here, then check it
   league check player --full                     also the checks that take long
   league check player http://127.0.0.1:8101/mcp  a player that never registers
+  league check player --quiet                    print only what failed
   league check player --json --junit report.xml
   league check referee                           wait for a referee to register here, then check it
   league check manager http://127.0.0.1:8000/mcp a manager whose league is still empty
 
 Each check is a sentence with its requirement (document and line). The exit code is 0 if no required check failed, 1 if
-one failed, 2 if the checks could not be made. Recommended checks are printed separately and do not change the exit
-code. docs/checks.md lists every check.
+one failed, 2 if no agent was there or the checks could not be made. Recommended checks are printed separately and do
+not change the exit code. docs/checks.md lists every check.
 """
 PLAYER = """examples:
   league check player
@@ -109,7 +110,9 @@ def _add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
         "--timeout", metavar="SECONDS", type=float, default=60.0, help="how long to wait for the agent (default 60)"
     )
     parser.add_argument("--full", action="store_true", help="also make the checks that take long: those of time limits")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    how_much = parser.add_mutually_exclusive_group()
+    how_much.add_argument("--quiet", action="store_true", help="print only the checks that failed, and the conclusion")
+    how_much.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument(
         "--junit", metavar="FILE", type=Path, help="also write a report for build servers (JUnit's XML)"
     )
@@ -147,7 +150,7 @@ def run(options: argparse.Namespace) -> int:
     telling = reports.TextReport()
 
     def heard(outcome: Outcome) -> None:
-        if not options.json:
+        if not options.json and (outcome.state == "failed" or not options.quiet):
             _print(telling.lines_for(outcome))
 
     settings = CheckSettings(
@@ -164,9 +167,12 @@ def run(options: argparse.Namespace) -> int:
                 await network.close()
         if report is None:
             return 130
-        _print(
-            [reports.as_json(report)] if options.json else [*telling.remaining_lines(), "", *reports.summary(report)]
-        )
+        if options.json:
+            _print([reports.as_json(report)])
+        elif options.quiet:
+            _print([*reports.summary(report)][-1:])
+        else:
+            _print([*telling.remaining_lines(), "", *reports.summary(report)])
         if options.junit is not None:
             _write(options.junit, reports.as_junit(report))
         return report.exit_code

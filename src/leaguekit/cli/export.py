@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,7 +13,7 @@ import msgspec
 
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import csv_row, json_line
-from leaguekit.league.flat_tables import AgentRow, LeagueTables, ResultRow
+from leaguekit.league.flat_tables import PERSON_COLUMNS, AgentRow, LeagueTables, ResultRow
 from leaguekit.league.sentences import EventFormatter, sentence
 from leaguekit.league.standings import PlacedRow
 from leaguekit.protocol.plain_text import sanitize_line
@@ -26,16 +26,20 @@ EXAMPLES = """examples:
   league export --what standings --format csv
   league export --format jsonl --out exports/        results, standings, agents and events, one file each
 
-The export has no tokens and no hashes of tokens. It has the league's seed only when the league is over, and endpoints
-only with --endpoints. In CSV a cell that a spreadsheet would calculate begins with an apostrophe.
+Every table has the seat of each player, and the person and e-mail address that the seat is for (`league seats new
+--names`). The export has no tokens and no hashes of tokens. It has the league's seed only when the league is over, and
+endpoints only with --endpoints. In CSV a cell that a spreadsheet would calculate begins with an apostrophe.
 """
 Row = dict[str, Any]
 # The tables that can be exported, with the columns of their CSV files.
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "results": ResultRow.__struct_fields__,
-    "standings": PlacedRow.__struct_fields__,
-    "agents": AgentRow.__struct_fields__,
-    "events": ("number", "at", "event", "match_id", "player_id", "referee_id", "text"),
+    "results": (
+        *ResultRow.__struct_fields__,
+        *(f"{name}_{side}" for side in ("A", "B") for name in PERSON_COLUMNS),
+    ),
+    "standings": (*PlacedRow.__struct_fields__, *PERSON_COLUMNS),
+    "agents": (*AgentRow.__struct_fields__, *PERSON_COLUMNS),
+    "events": ("number", "at", "event", "match_id", "player_id", "referee_id", "text", *PERSON_COLUMNS),
 }
 
 
@@ -72,19 +76,32 @@ async def _export(
 
 
 async def _rows(what: str, listing: LeagueTables, reader: LogReader, *, endpoints: bool) -> AsyncIterator[Row]:
+    people = listing.people()
     if what == "events":
         teller = EventFormatter(endpoints=endpoints)
         async for one in stores.iterate_events(reader):
             event = stores.decode_event(one)
-            yield {"number": one.number} | teller.as_json(event) | {"text": sentence(event)}
+            person = people.get(getattr(event, "player_id", ""), {})
+            yield {"number": one.number} | teller.as_json(event) | {"text": sentence(event)} | person
         return
     rows: dict[str, Iterable[Any]] = {
         "results": listing.results(),
         "standings": listing.standings(),
         "agents": listing.agents(endpoints=endpoints),
     }
-    for row in rows[what]:
-        yield msgspec.to_builtins(row)
+    for row in map(msgspec.to_builtins, rows[what]):
+        yield row | people_of_row(row, people)
+
+
+def people_of_row(row: Row, people: Mapping[str, Mapping[str, str]]) -> Row:
+    """What a row of a table gets in addition: the seats and the people of its players."""
+    if "player_A_id" not in row:
+        return dict(people.get(row.get("player_id") or row["agent_id"], {}))
+    return {
+        f"{name}_{side}": value
+        for side in ("A", "B")
+        for name, value in people.get(row[f"player_{side}_id"], {}).items()
+    }
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from leaguekit.agents.logs import log_to
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
-from leaguekit.cli import program
+from leaguekit.cli import add_manager_option, program
 from leaguekit.gateway.gateway import Gateway
 from leaguekit.gateway.server import gateway_server
 from leaguekit.transport.addresses import AddressPolicy
@@ -34,7 +34,7 @@ with the same --data-dir, it keeps its seats.
 def configure(parser: argparse.ArgumentParser) -> None:
     program.add_options(parser, port=8200)
     program.add_proxy_options(parser)
-    program.add_manager_option(parser)
+    add_manager_option(parser, required=True)
 
 
 def run(options: argparse.Namespace) -> int:

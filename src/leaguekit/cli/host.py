@@ -20,6 +20,7 @@ from leaguekit.transport.server.server import CannotListen, listen
 EXAMPLES = """examples:
   league host --referees 2 --start-when players=4,referees=2
   league host --game tic_tac_toe          wait for players, and for `league start`
+  league host --title "Winter Cup" --rounds double        each pair meets twice
   league host --gateway                   with seats for chat applications and for people in a browser
   league host --profile open              host agents as they are; its first referee listens at 8001 if it can
 
@@ -28,7 +29,18 @@ prints how to continue. A process that is killed is started again.
 """
 # The options of the manager that have a value and are passed on to it.
 _PASSED_ON = (
-    *("league_id", "game", "store", "start_when", "start_at", "announce_lead", "max_players", "max_referees"),
+    *(
+        "title",
+        "league_id",
+        "game",
+        "rounds",
+        "store",
+        "start_when",
+        "start_at",
+        "announce_lead",
+        "max_players",
+        "max_referees",
+    ),
     *("max_per_address", "config", "seed", "profile", "endpoint"),
 )
 
@@ -45,6 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     settings = manager.settings_from(options)
+    manager.check_options(options)
     if options.store is None:
         # The command to continue needs the id.
         options.league_id = settings.league_id

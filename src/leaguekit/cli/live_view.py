@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from leaguekit.cli.boards import draw_boards
 from leaguekit.cli.screen import Cell, right_aligned
-from leaguekit.cli.tables import pluralize, with_ltr_mark
+from leaguekit.cli.tables import pluralize, width, with_ltr_mark
 from leaguekit.league.sentences import add_player_names
 from leaguekit.league.ties import score_text
 from leaguekit.protocol import times
@@ -54,8 +54,10 @@ def _head(league: LeagueView, now: datetime, columns: int, page: str) -> Lines:
     if league.total_rounds:
         facts.append(f"round {league.round} of {league.total_rounds}")
     facts += [pluralize(league.players, "player"), pluralize(league.referees, "referee")]
-    title = [Cell(0, league.league_id, "bold")]
-    if len(league.league_id) + len(page) + 2 <= columns:
+    # A manager of an older release does not send a title.
+    name = league.title or league.league_id
+    title = [Cell(0, name, "bold")]
+    if width(name) + len(page) + 2 <= columns:
         title.append(right_aligned(columns, page, "dim"))
     lines: Lines = [title, [Cell(0, " · ".join(facts))]]
     if total:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 
 from leaguekit.cli import stores
 from leaguekit.cli.tables import json_line
@@ -18,18 +19,19 @@ EXAMPLES = """examples:
   league log                         the newest league under SHARED
   league log --follow                and what happens from now on, until Ctrl-C
   league log --match R2M3            one match
-  league log --agent P07             an agent and its matches
+  league log --agent P07             an agent and its matches; its name is accepted as well
   league log --json --after 100      one JSON object per line, for programs
 
-No line has a token, or a hash of one. The league's seed is printed only when the league is over.
+No line has a token, or a hash of one. The league's seed is printed only when the league is over. The exit code is 1 if
+the league does not have the match or the agent.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     stores.add_options(parser)
     parser.add_argument("--after", metavar="N", type=int, default=0, help="only events after this number")
-    parser.add_argument("--match", metavar="MATCH", help="only this match, such as R2M3")
-    parser.add_argument("--agent", metavar="ID", help="only this agent, such as P07 or REF01, and its matches")
+    parser.add_argument("--match", metavar="MATCH", type=str.upper, help="only this match, such as R2M3")
+    parser.add_argument("--agent", metavar="AGENT", help="only this agent, by its id or its name, and its matches")
     parser.add_argument("--follow", action="store_true", help="also print what is written from now on")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
@@ -40,25 +42,35 @@ def run(options: argparse.Namespace) -> int:
 
 async def _print_log(reader: LogReader, options: argparse.Namespace) -> int:
     """Print the selected events. All events are read, because some define which matches are an agent's."""
-    formatter, own_matches, last = EventFormatter(), set[str](), 0
+    formatter, last = EventFormatter(), 0
+    agent, agents, matches, own_matches = options.agent, set[str](), set[str](), set[str]()
     while True:
         async for one in stores.iterate_events(reader, last):
             last, event = one.number, stores.decode_event(one)
+            if isinstance(event, e.PlayerRegistered | e.RefereeRegistered):
+                one_id = event.player_id if isinstance(event, e.PlayerRegistered) else event.referee_id
+                agents.add(one_id)
+                if agent is not None and agent.casefold() in (one_id.casefold(), event.meta.display_name.casefold()):
+                    agent = one_id
             if isinstance(event, e.LeagueStarted):
-                own_matches = {
-                    match_id(number, order)
-                    for number, pairs in enumerate(event.rounds, start=1)
-                    for order, pair in enumerate(pairs, start=1)
-                    if options.agent in pair
+                pairs = {
+                    match_id(number, order): pair
+                    for number, round_pairs in enumerate(event.rounds, start=1)
+                    for order, pair in enumerate(round_pairs, start=1)
                 }
+                matches, own_matches = set(pairs), {name for name, pair in pairs.items() if agent in pair}
             if options.json:
                 line = json_line({"number": last} | formatter.as_json(event))
             else:
                 line = sanitize_line(f"{last:6}  {event.at}  {formatter.as_text(event)}")
             about = {getattr(event, name, None) for name in ("match_id", "player_id", "referee_id", "agent_id")}
-            is_of_agent = options.agent in (None, *about) or not own_matches.isdisjoint(about)
+            is_of_agent = agent in (None, *about) or not own_matches.isdisjoint(about)
             if last > options.after and options.match in (None, *about) and is_of_agent:
                 print(line, flush=True)
         if not options.follow:
-            return 0
+            unknown = [("agent", agent)] if agent not in (None, *agents) else []
+            unknown += [("match", options.match)] if options.match not in (None, *matches) else []
+            for what, name in unknown:
+                print(sanitize_line(f"There is no {what} {name} in this league"), file=sys.stderr)
+            return 1 if unknown else 0
         await asyncio.sleep(POLL_SECONDS)

@@ -20,8 +20,9 @@ from leaguekit.cli.manager_client import read_admin_token
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.schedule import MAX_MATCHES, match_count
-from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
+from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fault, unknown_setting
 from leaguekit.match.draw import league_seed
+from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.store.base import MEMORY, EventLog, StoreError, is_postgres, redact_address
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
@@ -37,7 +38,7 @@ EXAMPLES = """examples:
   league manager                                        wait for `league start`
   league manager --strict-referees                      no referee that shows players its own token
   league manager --profile open                         host agents as they are, and note what they get wrong
-  league manager --config league.toml                   settings from a file: league_id, game_type, announce_lead …
+  league manager --config league.toml                   settings from a file (docs/settings.md lists them)
   league manager --store postgresql://me@db/league      keep the league in PostgreSQL
 
 The league's events are kept in one file (--store). The JSON files that other tools read are written under --data-dir.
@@ -57,24 +58,15 @@ REFEREE_PORT_HINT = f"One referee belongs at port {DEFAULT_REFEREE_PORT}, where 
 _OPEN_PROFILE_NOTE = f"\n  profile: open. {REFEREE_PORT_HINT}"
 _MEMORY_NOTE = " (nothing is kept: the league is lost when the manager ends)"
 
-# The limits of settings of a new league. They are not in the types of the settings, so that older leagues can be read.
-_DAY = 86_400
-_LIMITS: dict[str, tuple[float, int]] = {
-    "announce_lead": (0, _DAY),
-    "join_seconds": (0.01, _DAY),
-    "choice_seconds": (0.01, _DAY),
-    "game_over_seconds": (0.01, _DAY),
-    "retry_seconds": (0, _DAY),
-    "max_retries": (0, 20),
-}
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     program.add_options(parser, port=8000)
     program.add_allow_option(parser)
     program.add_proxy_options(parser)
-    parser.add_argument("--league-id", metavar="ID", help="the league's name (default: a new one)")
+    parser.add_argument("--title", metavar="TEXT", help="what pages and reports call the league, such as 'Winter Cup'")
+    parser.add_argument("--league-id", metavar="ID", help="the league's id (default: a new one)")
     parser.add_argument("--game", choices=sorted(GAMES), help=f"the game (default {DEFAULT_GAME})")
+    add_rounds_option(parser)
     parser.add_argument(
         "--store",
         metavar="STORE",
@@ -115,64 +107,84 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run-plan", help=argparse.SUPPRESS)
 
 
+def add_rounds_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--rounds", choices=("single", "double"), help="each pair meets once (default), or twice with the sides swapped"
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     settings = settings_from(options)
-    when = _start_when(options.start_when)
+    when = check_options(options)
+    return program.run(lambda stop: _serve(options, settings, when, stop), options.parent_fd)
+
+
+def check_options(options: argparse.Namespace) -> tuple[int, int] | None:
+    """The numbers of players and referees with which the league starts. Raises CommandError if an option is wrong."""
     if options.start_at is not None:
         stored_plans.parse_time_of_day(options.start_at)
     if options.max_per_address is not None and options.max_per_address < 1:
         raise CommandError(f"--max-per-address must be at least 1, got {options.max_per_address}")
-    return program.run(lambda stop: _serve(options, settings, when, stop), options.parent_fd)
+    return _start_when(options.start_when)
 
 
 def settings_from(options: argparse.Namespace) -> Settings:
     """The league's settings. Options have priority over the file, and the file over defaults."""
     chosen = requested_settings(options)
-    chosen.setdefault("league_id", new_league_id(str(chosen.get("game_type", DEFAULT_GAME))))
+    chosen.setdefault(
+        "league_id", new_league_id(str(chosen.get("game_type", DEFAULT_GAME)), str(chosen.get("title", "")))
+    )
     chosen.setdefault("seed_hex", secrets.token_hex(32))
     try:
         settings = msgspec.convert(chosen, Settings)
     except msgspec.ValidationError as error:
         raise CommandError(f"the settings are wrong: {error}") from None
-    for name in _LIMITS:
-        check_limit(name, getattr(settings, name))
+    for name in LIMITS:
+        if (fault := find_fault(name, getattr(settings, name))) is not None:
+            raise CommandError(f"the settings are wrong: {fault}")
+    if settings.game_type not in GAMES:
+        known = ", ".join(sorted(GAMES))
+        raise CommandError(f"the settings are wrong: game_type must be one of {known}, got {settings.game_type!r}")
     # Raises UnicodeEncodeError for an argument that is not UTF-8, before there is a store.
     msgspec.json.encode(settings)
     return settings
 
 
-def check_limit(name: str, value: float) -> None:
-    """Raise CommandError for a setting with which no match could be played or end."""
-    minimum, maximum = _LIMITS[name]
-    # Written so that NaN is refused too: every comparison with NaN is false.
-    if not minimum <= value <= maximum:
-        raise CommandError(f"the settings are wrong: {name} must be from {minimum:g} to {maximum:,}, got {value:g}")
-
-
 def requested_settings(options: argparse.Namespace) -> dict[str, Any]:
     """The settings that the file and the options contain."""
-    chosen: dict[str, Any] = {}
-    if options.config is not None:
-        try:
-            chosen = tomllib.loads(read_input(options.config).decode())
-        except ValueError as error:
-            raise CommandError(f"cannot read {options.config}: {error}") from None
+    chosen = {} if options.config is None else read_settings_file(options.config)
+    # `league run` has not all of these options.
+    given = vars(options)
     asked = {
-        "league_id": options.league_id,
+        name: given.get(name)
+        for name in ("league_id", "title", "rounds", "announce_lead", "max_players", "max_referees", "profile")
+    }
+    asked |= {
         "game_type": options.game,
-        "announce_lead": options.announce_lead,
-        "max_players": options.max_players,
-        "max_referees": options.max_referees,
-        "require_seat": options.require_seat or None,
-        "strict_referees": options.strict_referees or None,
-        "profile": options.profile,
+        "require_seat": given.get("require_seat") or None,
+        "strict_referees": given.get("strict_referees") or None,
         "seed_hex": None if options.seed is None else league_seed(options.seed).hex(),
     }
     return chosen | {name: value for name, value in asked.items() if value is not None}
 
 
-def new_league_id(game: str) -> str:
-    return f"league_{datetime.now().astimezone():%Y%m%d_%H%M%S}_{game}_{secrets.token_hex(2)}"
+def read_settings_file(path: Path) -> dict[str, Any]:
+    """The settings in a TOML file. Raises CommandError if it cannot be read, or has a key that is not a setting."""
+    try:
+        chosen = tomllib.loads(read_input(path).decode())
+    except ValueError as error:
+        raise CommandError(f"cannot read {path}: {error}") from None
+    for name in chosen:
+        if name not in Settings.__struct_fields__:
+            raise CommandError(f"{path}: {unknown_setting(name)}")
+    return chosen
+
+
+def new_league_id(game: str, title: str = "") -> str:
+    """A new id, such as tic_tac_toe_1231_7k2m or winter_cup_7k2m: the game and the day, or the title."""
+    slug = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")[:30]
+    code = new_code(secrets.token_bytes(ENTROPY_BYTES))[:4].lower()
+    return f"{slug or f'{game}_{datetime.now().astimezone():%m%d}'}_{code}"
 
 
 def _start_when(text: str | None) -> tuple[int, int] | None:
@@ -259,7 +271,8 @@ async def _serve(
         opened.push_async_callback(server.stop)
         kept = f"{redact_address(store)}{_MEMORY_NOTE if store == MEMORY else ''}"
         program.print_notice(
-            f"League {manager.league_id} is at {endpoint}\n  dashboard: {program.dashboard_url(endpoint)}\n"
+            f"League {manager.ledger.league.settings.full_name} is at {endpoint}\n"
+            f"  dashboard: {program.dashboard_url(endpoint)}\n"
             f"  SHA-256 of the seed: {settings.seed_commitment}\n"
             f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}\n"
             f"{_secrets(None if known else admin_token, referee_code, folder / REFEREE_CODE)}"

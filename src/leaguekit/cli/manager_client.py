@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +15,7 @@ import msgspec
 
 from leaguekit.cli import CommandError
 from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import TOO_MANY_REQUESTS, CallerLate, CallFailed
@@ -22,6 +26,10 @@ MIN_TOKEN_LENGTH = 20
 TIMEOUT_SECONDS = 10.0
 # The pauses before a request that was refused because of the rate limit is sent again.
 RETRY_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6)
+
+
+class AdminTokenRefused(CommandError):
+    """The manager does not accept the admin token."""
 
 
 class ManagerClient:
@@ -55,7 +63,8 @@ class ManagerClient:
             ) from None
         except RpcRefusal as error:
             data = error.error.data if isinstance(error.error.data, dict) else {}
-            raise CommandError(str(data.get("context", {}).get("detail", error))) from None
+            refused = AdminTokenRefused if data.get("error_code") == "E012" else CommandError
+            raise refused(str(data.get("context", {}).get("detail", error))) from None
         except ProtocolError as error:
             raise CommandError(f"{self._url} is not a manager of leaguekit: {error.detail}") from None
         return answer
@@ -63,16 +72,39 @@ class ManagerClient:
 
 def admin_token(options: argparse.Namespace) -> str:
     """The admin token from its file. Raises CommandError."""
-    files: list[Path]
-    if options.admin_token_file is not None:
-        files = [options.admin_token_file]
-    else:
-        files = sorted(options.data_dir.glob("agents/*/manager/admin_token"), key=lambda file: file.stat().st_mtime)
+    file = _find_admin_token(options)
+    if (token := read_admin_token(file)) is None:
+        raise CommandError(f"cannot read the admin token: there is none in {file}")
+    return token
+
+
+def _find_admin_token(options: argparse.Namespace) -> Path:
+    """The file with the admin token: that of the options, or the newest."""
+    files: list[Path] = (
+        [options.admin_token_file]
+        if options.admin_token_file is not None
+        else [*options.data_dir.glob("agents/*/manager/admin_token")]
+    )
     if not files:
         raise CommandError(f"there is no admin token under {options.data_dir}; name its file: --admin-token-file")
-    if (token := read_admin_token(files[-1])) is None:
-        raise CommandError(f"cannot read the admin token: there is none in {files[-1]}")
-    return token
+    return max(files, key=lambda file: file.stat().st_mtime if len(files) > 1 else 0)
+
+
+@contextlib.contextmanager
+def naming_token_file(options: argparse.Namespace) -> Iterator[None]:
+    """Add the file of the admin token to the error if a manager refuses the token."""
+    try:
+        yield
+    except AdminTokenRefused as error:
+        remedy = "Name the league's own with --admin-token-file, or its folder with --data-dir"
+        raise CommandError(f"{error} It was read from {_find_admin_token(options)}. {remedy}") from None
+
+
+def confirm(question: str, refusal: str) -> None:
+    """Ask a question on the terminal. Raises CommandError with ``refusal`` if the answer is not yes."""
+    print(f"{sanitize_line(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise CommandError(refusal)
 
 
 def read_admin_token(file: Path) -> str | None:

@@ -7,71 +7,105 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from leaguekit.cli import CommandError, add_data_dir_option
-from leaguekit.cli.manager_client import ManagerClient, admin_token
+from leaguekit.cli import CommandError, add_data_dir_option, add_manager_option
+from leaguekit.cli.manager_client import ManagerClient, admin_token, confirm, naming_token_file
 from leaguekit.cli.tables import json_line, pluralize, standings_table, table
 from leaguekit.league.sentences import add_player_names
+from leaguekit.league.settings import full_name
 from leaguekit.protocol import times
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.protocol.messages import MoveOrigins
-from leaguekit.protocol.plain_text import escaped, sanitize_line
+from leaguekit.protocol.plain_text import escaped, sanitize_line, sanitize_lines
 
-MANAGER = "http://127.0.0.1:8000/mcp"
 PUBLIC_COMMANDS = ("status", "standings", "schedule")
+# At most this number of players is named in a question.
+MAX_NAMED = 5
 # More matches than this take hours, so the operator must confirm. 100 players have 4,950.
 CONFIRM_ABOVE_MATCHES = 5_000
 EXAMPLES = """examples:
   league status
   league standings --json
+  league schedule --round 2
+  league agents
+  league query GET_PLAYER_STATS --player "Bob's agent"
   league pause --reason "lunch"
+  league resume
   league add-player --endpoint http://127.0.0.1:8107/mcp --name Bob      (one that never registers)
   league start --yes      (without a question, whatever the number of matches)
   league withdraw P07 --reason "the author asked for it"
-  league withdraw P10-P99 P120 --reason "registered by a program"
+  league withdraw P10-P99 P120 --reason "registered by a program" --yes      (without a question)
   league withdraw --from 10.0.0.7      (all that registered from this address: `league agents`)
+  league disqualify "Bob's agent" --reason "it attacked others"      (a player's id or its name)
+  league readmit P07      (it plays on, and may register again without its token: same name, same endpoint)
+  league set      (print the settings)
+  league set choice_seconds=60 announce_lead=5 title="Winter Cup"
   league rematch R2M3 --reason "power cut"
   league rematch --held      (all matches that came to nothing too often)
-  league correct R2M3 P01 --reason "the referee erred"      (a player's id, draw, or none)
+  league correct R2M3 P01 --reason "the referee erred"      (a player's id or name, draw, or none)
 """
+
+
+_CONFIRMED = {"--yes": {"action": "store_true", "help": "do not ask; without a terminal nothing is asked"}}
+_ROUND = {"--round": {"metavar": "N", "dest": "round_id", "type": int, "help": "this round only"}}
+_DEPARTURE: dict[str, dict[str, Any]] = {
+    "players": {"metavar": "PLAYER", "nargs": "*", "help": "such as P07, P10-P99, or a player's name"},
+    "--from": {"metavar": "ADDRESS", "dest": "address", "help": "all that registered from this address"},
+}
+# The arguments of each command beside the common ones.
+_ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
+    "add-player": {
+        "--endpoint": {"metavar": "URL", "required": True, "help": "where it listens"},
+        "--name": {"metavar": "NAME", "dest": "display_name", "help": "its name in the league"},
+    },
+    "withdraw": _DEPARTURE | _CONFIRMED,
+    "disqualify": _DEPARTURE | _CONFIRMED,
+    "readmit": {"player_id": {"metavar": "PLAYER", "help": "such as P07, or a player's name"}},
+    "start": {
+        "--yes": {"action": "store_true", "help": f"do not ask if there are over {CONFIRM_ABOVE_MATCHES:,} matches"}
+    },
+    "set": {"changes": {"metavar": "KEY=VALUE", "nargs": "*", "help": "docs/settings.md lists the keys"}},
+    "rematch": {
+        "matches": {"metavar": "MATCH", "nargs": "*", "help": "such as R2M3"},
+        "--held": {"action": "store_true", "help": "all matches that wait for the operator"},
+    },
+    "correct": {
+        "match_id": {"metavar": "MATCH", "help": "such as R2M3"},
+        "outcome": {"metavar": "OUTCOME", "help": "the winner's id or name, draw, or none"},
+    }
+    | _CONFIRMED,
+    "query": {
+        "query_type": {"metavar": "TYPE", "help": ", ".join(QUERY_TYPES)},
+        "--player": {
+            "metavar": "PLAYER",
+            "dest": "player_id",
+            "help": "for GET_NEXT_MATCH, GET_PLAYER_STATS: its id or name",
+        },
+    }
+    | _ROUND,
+    "schedule": _ROUND,
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     command = parser.prog.rpartition(" ")[2]
-    if command == "add-player":
-        parser.add_argument("--endpoint", metavar="URL", required=True, help="where it listens")
-        parser.add_argument("--name", metavar="NAME", dest="display_name", help="its name in the league")
-    if command in ("withdraw", "disqualify"):
-        parser.add_argument("players", metavar="PLAYER", nargs="*", help="such as P07, or P10-P99")
-        parser.add_argument("--from", metavar="ADDRESS", dest="address", help="all that registered from this address")
-    if command == "start":
-        parser.add_argument(
-            "--yes", action="store_true", help=f"do not ask if there are over {CONFIRM_ABOVE_MATCHES:,} matches"
-        )
-    if command == "rematch":
-        parser.add_argument("matches", metavar="MATCH", nargs="*", help="such as R2M3")
-        parser.add_argument("--held", action="store_true", help="all matches that wait for the operator")
-    if command == "correct":
-        parser.add_argument("match_id", metavar="MATCH", help="such as R2M3")
-        parser.add_argument("outcome", metavar="OUTCOME", help="the winner's id, draw, or none")
-    if command == "query":
-        parser.add_argument("query_type", metavar="TYPE", help=", ".join(QUERY_TYPES))
-        parser.add_argument("--player", metavar="ID", dest="player_id", help="for GET_NEXT_MATCH, GET_PLAYER_STATS")
-    if command in ("schedule", "query"):
-        parser.add_argument("--round", metavar="N", dest="round_id", type=int, help="this round only")
+    for name, settings in _ARGUMENTS.get(command, {}).items():
+        parser.add_argument(name, **settings)
     if command not in (*PUBLIC_COMMANDS, "add-player", "agents", "query", "start"):
         parser.add_argument("--reason", default="", help="why; kept in the league's log")
     add_options(parser)
+    own = [line for line in EXAMPLES.splitlines() if f"{line} ".startswith(f"  league {command} ")]
+    parser.epilog = "\n".join(["examples:", *own])
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of every command to a manager."""
-    parser.add_argument("--manager", metavar="URL", default=MANAGER, help=f"default {MANAGER}")
+    add_manager_option(parser)
     parser.add_argument("--admin-token-file", metavar="FILE", type=Path, help="default: the newest under --data-dir")
     add_data_dir_option(parser, None)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -84,13 +118,29 @@ def run(options: argparse.Namespace) -> int:
         if getattr(options, name, None) is not None
     }
     params["command"] = options.command.replace("-", "_")
+    if options.command == "set":
+        params |= {"settings": _read_changes(options.changes)} if options.changes else {"command": "settings"}
     if options.command not in PUBLIC_COMMANDS:
         params["admin_token"] = admin_token(options)
     if options.command == "start" and not options.yes:
         params |= _confirm_start(options.manager)
-    answer = asyncio.run(_send(options, params))
+    with naming_token_file(options):
+        answer = asyncio.run(_send(options, params))
     print(json_line(answer) if options.json else _format(options.command, answer))
-    return 0
+    # A query that the league answers with an error.
+    return 1 if options.command == "query" and not answer.get("success", True) else 0
+
+
+def _read_changes(texts: Sequence[str]) -> dict[str, str | int | float]:
+    """The changes of settings on the command line. A value is a number if it looks like one, except in a title."""
+    changes: dict[str, str | int | float] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise CommandError(f"a change is KEY=VALUE, such as choice_seconds=60, got {text!r}")
+        is_number = name != "title" and re.fullmatch(r"-?\d+(\.\d+)?", value)
+        changes[name] = value if not is_number else float(value) if "." in value else int(value)
+    return changes
 
 
 async def _send(options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
@@ -101,6 +151,8 @@ async def _send(options: argparse.Namespace, params: dict[str, Any]) -> dict[str
             return await _remove_players(manager, options, params)
         if options.command == "rematch":
             return await _rematch(manager, options, params)
+        if options.command == "correct":
+            _confirm(options, f"Set the result of {options.match_id} to {options.outcome}?")
         return await manager.call(params)
 
 
@@ -118,11 +170,15 @@ def _confirm_start(manager: str) -> dict[str, int]:
         would = f"{status['players']:,} players would have {matches:,} matches"
         if not sys.stdin.isatty():
             raise CommandError(f"{would}: add --yes to start the league")
-        print(f"{would}. Start the league? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise CommandError("the league is not started")
+        confirm(f"{would}. Start the league?", "the league is not started")
     # More players may register before the league starts.
-    return {"most_matches": max(matches, CONFIRM_ABOVE_MATCHES)}
+    return {"max_matches": max(matches, CONFIRM_ABOVE_MATCHES)}
+
+
+def _confirm(options: argparse.Namespace, question: str) -> None:
+    """Ask the operator on a terminal. Raises CommandError if the answer is no."""
+    if sys.stdin.isatty() and not options.yes:
+        confirm(question, "nothing is changed")
 
 
 async def _remove_players(
@@ -133,18 +189,24 @@ async def _remove_players(
         raise CommandError("name players, such as P07 or P10-P99, or an address with --from")
     answer = await manager.call(params | {"command": "agents"})
     chosen = _select_players(options, answer["agents"])
+    names = {one["id"]: one["display_name"] for one in answer["agents"]}
+    who = ", ".join(f"{names[one]} ({one})" if one in names else one for one in chosen[:MAX_NAMED])
+    more = f" and {len(chosen) - MAX_NAMED} more" if len(chosen) > MAX_NAMED else ""
+    _confirm(options, f"{options.command.capitalize()} {who}{more}? Their matches that are not played are lost.")
     for player_id in chosen:
         answer = await manager.call(params | {"player_id": player_id})
-    return answer | {"left": chosen}
+    several = {"done": f"{pluralize(len(chosen), 'player')} left the league: {', '.join(chosen)}."}
+    return answer | {"left": chosen} | (several if len(chosen) > 1 else {})
 
 
 def _select_players(options: argparse.Namespace, agents: list[dict[str, Any]]) -> list[str]:
-    """The ids that the options name, and those in the ranges and from the address that are still in the league."""
+    """The players that the options name, and those in the ranges and from the address that are still in the league."""
     there = {one["id"]: one for one in agents if one["state"] != "SHUTDOWN" and re.fullmatch(r"P\d+", one["id"])}
+    by_name = {one["display_name"].casefold(): name for name, one in there.items()}
     chosen = [name for name, one in there.items() if options.address and one.get("address") == options.address]
     for text in options.players:
         if (ends := re.fullmatch(r"P(\d+)-P(\d+)", text)) is None:
-            chosen.append(text)
+            chosen.append(by_name.get(text.casefold(), text))
         else:
             wanted = range(int(ends[1]), int(ends[2]) + 1)
             chosen += [name for name in there if int(name[1:]) in wanted]
@@ -160,9 +222,13 @@ async def _rematch(manager: ManagerClient, options: argparse.Namespace, params: 
         raise CommandError("name matches, such as R2M3, or add --held for all that wait for the operator")
     answer = await manager.call({"command": "status"})
     # A manager of an older release does not send which matches are held.
-    for match_id in dict.fromkeys([*options.matches, *(answer.get("held", ()) if options.held else ())]):
+    chosen = [*dict.fromkeys([*options.matches, *(answer.get("held", ()) if options.held else ())])]
+    for match_id in chosen:
         answer = await manager.call(params | {"match_id": match_id})
-    return answer
+    if len(chosen) == 1:
+        return answer
+    several = f"{pluralize(len(chosen), 'match', 'es')} are played again: {', '.join(chosen)}."
+    return answer | {"done": several if chosen else "Nothing has changed: no match waits for the operator."}
 
 
 def call(url: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -199,16 +265,28 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         return escaped(json.dumps(answer["data"], ensure_ascii=False, indent=2))
     if command == "agents":
         return _format_agents(answer["agents"])
+    if "settings" in answer:
+        rows = [
+            [name, json.dumps(value, ensure_ascii=False), "yes" if name in answer["changeable"] else "no"]
+            for name, value in answer["settings"].items()
+        ]
+        return table(["setting", "value", "may change"], rows)
+    if "done" in answer:
+        # A manager of an older release does not send it.
+        return sanitize_lines(answer["done"])
     lines = [
-        *([f"{answer['player_id']} is taken in"] if command == "add-player" else []),
-        *([f"{pluralize(len(answer['left']), 'player')} left the league"] if "left" in answer else []),
-        f"{answer['league_id']}: {answer['state']}{' (paused)' if answer['paused'] else ''}",
+        f"{full_name(answer.get('title', ''), answer['league_id'])}: {answer['state']}"
+        f"{' (paused)' if answer['paused'] else ''}",
         f"round {answer['current_round']} of {answer['total_rounds']}, "
         f"{answer['matches_played']} of {answer['total_matches']} matches played, "
         f"{pluralize(answer['players'], 'player')}, {pluralize(answer['referees'], 'referee')}",
         # A manager of an older release does not send it.
         *([f"SHA-256 of the seed: {answer['seed_commitment']}"] if "seed_commitment" in answer else []),
-        *([f"a start now would make {answer['planned_matches']:,} matches"] if answer.get("planned_matches") else []),
+        *(
+            [f"a start now would make {pluralize(answer['planned_matches'], 'match', 'es')}"]
+            if answer.get("planned_matches")
+            else []
+        ),
         *(
             [f"starts at {times.parse_timestamp(answer['starts_at']).astimezone():%Y-%m-%d %H:%M %Z}"]
             if "starts_at" in answer

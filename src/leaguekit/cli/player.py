@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
+from datetime import datetime
 from inspect import isawaitable
 from typing import Any
 
+from leaguekit.agents.logs import restored_logging
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
-from leaguekit.cli import CommandError, program
+from leaguekit.cli import CommandError, add_manager_option, program
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Context, Strategy
 from leaguekit.player.player import Player
 from leaguekit.player.relay import RelayClient, serve_relayed
 from leaguekit.player.strategies import STRATEGIES, games_of
 from leaguekit.player.strategy_loading import LLM, load
+from leaguekit.protocol.codes import mcp_url
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
@@ -35,7 +39,8 @@ Strategies: {", ".join(STRATEGIES)};
 or module:function, a function of your own that is given a context and returns a move;
 or llm, a language model at any OpenAI-compatible server. The model's options may also be in the environment, as
 LEAGUE_LLM_MODEL and so on. The key of its server is read only from the environment.
-The player registers, plays, and ends with the league. Started again with the same name and --data-dir, it keeps its id.
+The player registers, plays, prints each result, and ends with the league. Started again with the same name and
+--data-dir, it keeps its id.
 """
 
 PORT = 8101
@@ -54,11 +59,19 @@ _MODEL_OPTIONS = {
 }
 
 
+class ResultPrinter(logging.Handler):
+    """Prints the results that a player logs, and its warnings."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.WARNING or getattr(record, "message_type", "") == "GAME_OVER":
+            program.print_notice(f"{datetime.now().astimezone():%H:%M:%S} {record.getMessage()}")
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     program.add_options(parser, port=PORT)
     # No defaults, so that an error can be raised if one of these is given with --relay.
     parser.set_defaults(host=None, port=None)
-    program.add_manager_option(parser)
+    add_manager_option(parser, required=True)
     parser.add_argument(
         "--relay",
         metavar="URL",
@@ -83,7 +96,10 @@ def run(options: argparse.Namespace) -> int:
             player = Player(options.name or name, strategy)
     except (ValueError, LookupError, ImportError) as error:
         raise CommandError(str(error)) from None
-    code = program.run(lambda stop: _serve(options, player, stop), options.parent_fd)
+    with restored_logging("leaguekit.player.agent") as log:
+        if options.parent_fd is None:
+            log.addHandler(ResultPrinter())
+        code = program.run(lambda stop: _serve(options, player, stop), options.parent_fd)
     if options.strategy == LLM:
         program.print_notice(f"{player.name}: {strategy}")
     return code
@@ -138,7 +154,7 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
 
     try:
         if options.relay is not None:
-            line = RelayClient(world, program.mcp_url(options.relay), player.name)
+            line = RelayClient(world, mcp_url(options.relay), player.name)
             endpoint = await run_until(stop, line.open())
             if endpoint and await serve_relayed(make_agent(endpoint), line, stop, tell=program.print_notice):
                 return 0

@@ -13,7 +13,7 @@ from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.server import agent_server
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
-from leaguekit.cli import CommandError, add_data_dir_option, program
+from leaguekit.cli import CommandError, add_data_dir_option, add_manager_option, program
 from leaguekit.cli.tables import total_origins, warn_of_replaced_moves
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.player import Player
@@ -47,9 +47,7 @@ FILES_PER_PLAYER = 3
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", metavar="N", type=int, default=2, help="how many players (default 2)")
-    parser.add_argument(
-        "--manager", metavar="URL", default="http://127.0.0.1:8000/mcp", help="default http://127.0.0.1:8000/mcp"
-    )
+    add_manager_option(parser)
     parser.add_argument("--strategy", metavar="A,B,…", default="random", help="default random")
     parser.add_argument("--name", metavar="PREFIX", default="Player", help="default Player")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default 127.0.0.1)")

@@ -64,13 +64,6 @@ def add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
     parser.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)
 
 
-def add_manager_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--manager``, which is required."""
-    parser.add_argument(
-        "--manager", metavar="URL", required=True, help="the manager's, such as http://127.0.0.1:8000/mcp"
-    )
-
-
 def add_allow_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--allow``, the option of agents that call addresses which other agents name."""
     parser.add_argument(
@@ -151,13 +144,6 @@ def outward_url(options: argparse.Namespace) -> str:
 
 def _format_host(address: Address) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
-
-
-def mcp_url(url: str) -> str:
-    """The URL at which a server accepts messages. The URL of its page may be given instead."""
-    parts = urlsplit(url)
-    path = parts.path or "/"
-    return parts._replace(path=f"{path}mcp").geturl() if path.endswith("/") else url
 
 
 def check_url(option: str, url: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from leaguekit.agents.world import World
-from leaguekit.cli import CommandError, program
+from leaguekit.cli import CommandError, add_manager_option, program
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.mcp.calling import McpCaller
@@ -26,7 +26,7 @@ and --data-dir, it keeps its id and delivers the rulings that it had made.
 def configure(parser: argparse.ArgumentParser) -> None:
     program.add_options(parser, port=8001)
     program.add_allow_option(parser)
-    program.add_manager_option(parser)
+    add_manager_option(parser, required=True)
     parser.add_argument("--name", default="Referee", help="its name (default Referee)")
     parser.add_argument(
         "--max-concurrent", metavar="N", type=int, default=2, help="matches at once, 1 to 10 (default 2)"

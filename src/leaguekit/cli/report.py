@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncIterator, Iterable, Sequence
+import sys
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from leaguekit.cli import CommandError, stores
-from leaguekit.cli.export import COLUMNS, cell
+from leaguekit.cli.export import COLUMNS, cell, people_of_row
 from leaguekit.cli.tables import csv_row, json_line
 from leaguekit.league import events as e
 from leaguekit.league.figures import Figures, PlayerFigures, figures
-from leaguekit.league.flat_tables import LeagueTables
+from leaguekit.league.flat_tables import PERSON_COLUMNS, LeagueTables
 from leaguekit.league.sentences import add_player_names
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
 EXAMPLES = """examples:
   league report                                 the newest league under SHARED, into the folder report
   league report league.db --out report
-  league report postgresql://me@db/league --out /var/www/league
+  league report postgresql://me@db/league --public --out /var/www/league
 
 index.html needs nothing else: no network, no scripts, no other file. Beside it are standings.csv (with ratings and
 their intervals), results.csv, cross-table.csv, points.csv and figures.json. The manager may run meanwhile: the report
-has the league's state of now. It contains neither tokens nor endpoints.
+has the league's state of now. It contains neither tokens nor endpoints. The CSV files have the seat of each player, and
+the person and e-mail address that the seat is for (`league seats new --names`). --public leaves the people out.
 """
 PAGE = "index.html"
 
@@ -37,14 +39,17 @@ PAGE = "index.html"
 def configure(parser: argparse.ArgumentParser) -> None:
     stores.add_options(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("report"), help="the folder (default report)")
+    parser.add_argument("--public", action="store_true", help="leave the people of seats out of the CSV files")
     parser.add_argument("--json", action="store_true", help="print one JSON object: the figures and the files")
 
 
 def run(options: argparse.Namespace) -> int:
-    return stores.run(options, lambda reader: _report(reader, options.out, as_json=options.json))
+    return stores.run(
+        options, lambda reader: _report(reader, options.out, as_json=options.json, is_public=options.public)
+    )
 
 
-async def _report(reader: LogReader, out: Path, *, as_json: bool) -> int:
+async def _report(reader: LogReader, out: Path, *, as_json: bool, is_public: bool) -> int:
     from leaguekit.web.report import Period, Report
 
     listing, period = LeagueTables(), Period("", "")
@@ -57,8 +62,11 @@ async def _report(reader: LogReader, out: Path, *, as_json: bool) -> int:
     await stores.feed_events(reader, take)
     found = figures(listing.league)
     tables = {"standings.csv": _standings, "cross-table.csv": _cross_table, "points.csv": _points}
-    files = {name: "".join(map(csv_row, rows(found))) for name, rows in tables.items()}
-    files["results.csv"] = "".join(map(csv_row, _results(listing)))
+    people = listing.people()
+    if is_public:
+        people = {player: {"seat": person["seat"]} for player, person in people.items()}
+    files = {name: "".join(map(csv_row, _with_people(rows(found), people))) for name, rows in tables.items()}
+    files["results.csv"] = "".join(map(csv_row, _results(listing, people)))
     files["figures.json"] = f"{json_line(msgspec.to_builtins(found))}\n"
     report = Report(listing.league, found, period, files)
     try:
@@ -74,6 +82,8 @@ async def _report(reader: LogReader, out: Path, *, as_json: bool) -> int:
     names = {line.player_id: line.display_name or "" for line in found.lines}
     print("\n".join(sanitize_line(add_player_names(sentence, names)) for sentence in found.sentences))
     print(f"Wrote {out / PAGE} ({(out / PAGE).stat().st_size / 1e6:.1f} MB), and beside it {', '.join(files)}")
+    if any(person.get("email") for person in people.values()):
+        print("The CSV files have e-mail addresses. For a web server, make the report with --public.", file=sys.stderr)
     return 0
 
 
@@ -117,8 +127,19 @@ def _points(found: Figures) -> Rows:
     yield from ([line.player_id, cell(line.display_name), *found.points[line.player_id]] for line in found.lines)
 
 
-def _results(listing: LeagueTables) -> Rows:
+def _results(listing: LeagueTables, people: Mapping[str, Mapping[str, str]]) -> Rows:
     columns = COLUMNS["results"]
     yield columns
-    for row in listing.results():
-        yield [cell(getattr(row, head)) for head in columns]
+    for row in map(msgspec.to_builtins, listing.results()):
+        whole = row | people_of_row(row, people)
+        yield [cell(whole.get(head)) for head in columns]
+
+
+def _with_people(rows: Rows, people: Mapping[str, Mapping[str, str]]) -> Rows:
+    """The rows of a table with the seat and the person of each player. One column is the player's id."""
+    heads, *lines = rows
+    at = list(heads).index("player_id")
+    yield [*heads, *PERSON_COLUMNS]
+    for line in lines:
+        person = people.get(str(line[at]), {})
+        yield [*line, *(cell(person.get(name, "")) for name in PERSON_COLUMNS)]

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from leaguekit.cli import CommandError, program
-from leaguekit.cli.manager import check_limit, default_store, new_league_id
+from leaguekit.cli.manager import add_rounds_option, default_store, requested_settings, settings_from
 from leaguekit.cli.player import add_move_delay_option
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.cli.run_agents import open_sockets, start_agents
@@ -31,6 +31,8 @@ EXAMPLES = """examples:
   league run --players 50 --referees 4 --seed 7    the same league every time
   league run --game tic_tac_toe --strategies random,frequency
   league run --game tic_tac_toe --move-delay 1     slowly enough to watch
+  league run --rounds double --title "Winter Cup"  each pair meets twice
+  league run --config league.toml                  settings from a file (docs/settings.md lists them)
   league run --json                                one JSON object at the end, for programs
   league run --resume SHARED/agents/…/manager/league.db     go on with a league that was broken off
 
@@ -46,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--players", metavar="N", type=int, help="default 4")
     parser.add_argument("--referees", metavar="N", type=int, help="default 2")
     parser.add_argument("--game", choices=sorted(GAMES), help=f"default {DEFAULT_GAME}")
+    add_rounds_option(parser)
     parser.add_argument(
         "--strategies",
         metavar="A,B,…",
@@ -59,6 +62,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--max-concurrent", metavar="N", type=int, help=f"matches per referee at once (default {MAX_CONCURRENT})"
     )
     parser.add_argument("--profile", choices=("spec", "open"), help="as for `league manager` (default spec)")
+    parser.add_argument(
+        "--config", metavar="FILE", type=Path, help="as for `league manager`: settings from a TOML file"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="what pages and reports call the league, such as 'Winter Cup'")
     parser.add_argument("--league-id", metavar="ID", help="default: a new one")
     parser.add_argument("--store", metavar="STORE", help="as for `league manager`; memory: keeps nothing")
     parser.add_argument("--data-dir", metavar="DIR", type=Path, help="default SHARED")
@@ -95,7 +102,8 @@ def _play(
     """Start the agents, and follow the league. Returns the exit code, and the display with its failure."""
     with Processes(uses_fork=True) as processes:
         token_file = default_file.with_name(ADMIN_TOKEN) if options.resume else None
-        manager = start_agents(plan, given_store, open_sockets(options, plan), processes, token_file)
+        sockets, given = open_sockets(options, plan), _manager_options(options)
+        manager = start_agents(plan, given_store, sockets, processes, token_file=token_file, given=given)
         display = RunDisplay(quiet=options.json, paced=plan.announce_lead > 0, resumed=options.resume is not None)
         store = given_store or default_file
         league = RunningLeague(plan, store, default_file.parent, manager, options.stay, options.resume is not None)
@@ -104,31 +112,40 @@ def _play(
 
 def _new_plan(options: argparse.Namespace) -> RunPlan:
     """The plan of a new league, by the options."""
-    game = options.game or DEFAULT_GAME
+    settings = settings_from(options)
+    game = settings.game_type
     plan = RunPlan(
-        league_id=options.league_id or new_league_id(game),
+        league_id=settings.league_id,
         players=4 if options.players is None else options.players,
         referees=2 if options.referees is None else options.referees,
         game=game,
         strategies=(options.strategies or ",".join(strategies_for(game))).split(","),
         max_concurrent=MAX_CONCURRENT if options.max_concurrent is None else options.max_concurrent,
-        announce_lead=options.announce_lead or 0.0,
+        announce_lead=settings.announce_lead if "announce_lead" in requested_settings(options) else 0.0,
         move_delay=options.move_delay or 0.0,
         data_dir=str((options.data_dir or Path("SHARED")).absolute()),
         seed=options.seed,
-        profile=options.profile or "spec",
+        profile=settings.profile,
+        title=settings.title,
     )
     if plan.players < 2 or plan.referees < 1:
         raise CommandError("a league needs at least --players 2 and --referees 1")
     if not 1 <= plan.max_concurrent <= 10:
         raise CommandError("--max-concurrent must be from 1 to 10")
-    if plan.announce_lead >= 0:
-        # A negative value is refused by the manager.
-        check_limit("announce_lead", plan.announce_lead)
     if not 0 <= plan.move_delay <= MAX_MOVE_DELAY:
         raise CommandError(f"--move-delay must be from 0 to {MAX_MOVE_DELAY}, got {plan.move_delay:g}")
     _check_strategies(plan)
     return plan
+
+
+def _manager_options(options: argparse.Namespace) -> list[str]:
+    """The options of a new league that only its manager needs."""
+    given = {
+        "--config": None if options.config is None else str(options.config.absolute()),
+        "--title": options.title,
+        "--rounds": options.rounds,
+    }
+    return [text for option, value in given.items() if value is not None for text in (option, value)]
 
 
 def _check_strategies(plan: RunPlan) -> None:
@@ -141,8 +158,7 @@ def _check_strategies(plan: RunPlan) -> None:
 def _resumed_plan(options: argparse.Namespace) -> RunPlan:
     """The plan of a league that is resumed, from its store."""
     for name in ("players", "referees", "game", "strategies", "seed", "port", "announce_lead", "move_delay",
-                 "max_concurrent",
-                 "league_id", "store", "profile"):  # fmt: skip
+                 "max_concurrent", "league_id", "store", "profile", "config", "title", "rounds"):  # fmt: skip
         if getattr(options, name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise CommandError(f"{option} and --resume exclude each other: the store says what is resumed")

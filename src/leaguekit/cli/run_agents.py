@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,14 @@ def start_agents(
     store: str | None,
     sockets: dict[str, socket.socket],
     processes: Processes,
+    *,
     token_file: Path | None = None,
+    given: Sequence[str] = (),
 ) -> str:
-    """Start all processes. Returns the manager's URL. ``token_file`` holds the admin token of a resumed league."""
+    """Start all processes. Returns the manager's URL. ``token_file`` holds the admin token of a resumed league.
+
+    ``given`` are more options for the manager.
+    """
     ports = {name: sock.getsockname()[1] for name, sock in sockets.items()}
     manager = f"http://127.0.0.1:{ports['manager']}/mcp"
     seed = [] if plan.seed is None else ["--seed", str(plan.seed)]
@@ -60,7 +66,7 @@ def start_agents(
         "manager", sockets["manager"], "manager", *shared, *seed, "--league-id", plan.league_id,
         *([] if store is None else ["--store", store]), "--game", plan.game,
         "--announce-lead", str(plan.announce_lead), "--grant-ids", "--profile", plan.profile,
-        "--start-when", f"players={plan.players},referees={plan.referees}",
+        "--start-when", f"players={plan.players},referees={plan.referees}", *given,
         "--run-plan", msgspec.json.encode(structs.replace(plan, ports=ports)).decode(),
         is_restartable=store != MEMORY,
     )  # fmt: skip

@@ -24,6 +24,7 @@ from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, pluralize, standings_table, total_origins, warn_of_replaced_moves
 from leaguekit.cli.watch import LiveDisplay
 from leaguekit.league.sentences import add_player_names
+from leaguekit.league.settings import full_name
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain_text import sanitize_line, sanitize_lines
@@ -63,7 +64,7 @@ async def follow(league: RunningLeague, processes: Processes, display: RunDispla
     plan = league.plan
     again = "" if league.store == MEMORY else f"Go on with: {resume_command(league.store)}"
     who = f"{pluralize(plan.players, 'player')}, {pluralize(plan.referees, 'referee')}"
-    display.print_line(f"League {plan.league_id}: {who}, {plan.game}")
+    display.print_line(f"League {full_name(plan.title, plan.league_id)}: {who}, {plan.game}")
     display.print_line(f"  manager: {league.manager_url}\n  dashboard: {program.dashboard_url(league.manager_url)}")
     if again:
         display.print_line(f"  if it is broken off: {resume_command(league.store)}")
@@ -273,6 +274,7 @@ async def _print_result(
     if display.quiet:
         result = {
             "league_id": status["league_id"],
+            "title": status["title"],
             "champion": champion,
             "first": found["first"],
             "ties": found["ties"],

@@ -19,7 +19,7 @@ from msgspec import Struct
 from leaguekit.cli import CommandError
 from leaguekit.cli.stores import decode_event, describe_missing_events, iterate_events, opened
 from leaguekit.league import events as e
-from leaguekit.league.settings import Settings
+from leaguekit.league.settings import CHANGEABLE, Settings
 from leaguekit.protocol import times
 from leaguekit.protocol.fields import Profile
 from leaguekit.store.base import EventLog, LogReader, StoreError, redact_address
@@ -58,6 +58,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     seed: int | None = None
     ports: dict[str, int] = {}
     profile: Profile = "spec"
+    title: str = ""
 
 
 async def read_settings(log: LogReader) -> Settings | None:
@@ -82,9 +83,10 @@ def check_requested_settings(settings: Settings, asked: dict[str, Any], store: s
         if has != value:
             option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
             is_so = "has another seed" if name == "seed_hex" else f"has {name} = {has!r}, not {value!r}"
+            change = f" `league set {name}=…` changes it in the running league." if name in CHANGEABLE else ""
             raise CommandError(
                 f"{redact_address(store)} holds the league {settings.league_id}, which {is_so}. "
-                f"Leave {option} out to go on with it, or name another --store."
+                f"Leave {option} out to go on with it, or name another --store.{change}"
             )
 
 

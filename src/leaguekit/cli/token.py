@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from leaguekit.cli.manager_client import admin_token
+from leaguekit.cli.manager_client import admin_token, naming_token_file
 from leaguekit.cli.operate import add_options, call
 from leaguekit.cli.tables import json_line
 
@@ -24,7 +24,7 @@ revoke`).
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=["rotate"])
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("agent_id", metavar="AGENT", nargs="?", help="such as P07 or REF01")
+    which.add_argument("agent_id", metavar="AGENT", nargs="?", help="its id, such as P07 or REF01, or its name")
     which.add_argument("--admin", action="store_true", help="the admin token")
     which.add_argument("--referee-code", action="store_true", help="the code that lets referees in")
     add_options(parser)
@@ -35,7 +35,8 @@ def run(options: argparse.Namespace) -> int:
     if options.admin or options.referee_code:
         command += "_admin" if options.admin else "_referee_code"
     params = {"command": command, "admin_token": admin_token(options), "agent_id": options.agent_id or ""}
-    answer = call(options.manager, params)
+    with naming_token_file(options):
+        answer = call(options.manager, params)
     print(json_line(answer) if options.json else _as_text(answer))
     return 0
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 import msgspec
 
 from leaguekit.agents.serving import run_until_first
-from leaguekit.cli import CommandError, program
+from leaguekit.cli import CommandError, add_manager_option, program
 from leaguekit.cli.live_view import news_text, render_league
-from leaguekit.cli.operate import MANAGER
 from leaguekit.cli.screen import Cell, Screen, supports_screen
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, standings_table
@@ -35,7 +34,7 @@ It ends with the league, or with Ctrl-C. If the manager does not answer for a wh
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--manager", metavar="URL", default=MANAGER, help=f"default {MANAGER}")
+    add_manager_option(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 

@@ -26,6 +26,8 @@ State = Literal["passed", "failed", "not run"]
 MAX_DISPLAYED = 1_000
 # Every wait in a check has its own limit. This limit is for a check that has none by mistake.
 MAX_SECONDS = 300.0
+# The evidence that an agent sent nothing, and that it did not answer.
+NOTHING_CAME, NO_ANSWER = "nothing at all", "no answer"
 _DOCUMENT = re.compile(r"(\d{3})-L0*(\d+)[a-z]?")
 
 log = logging.getLogger(__name__)

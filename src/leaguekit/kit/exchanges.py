@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import Evidence, Failed, NotRun
+from leaguekit.kit.checks import NO_ANSWER, NOTHING_CAME, Evidence, Failed, NotRun
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import check_text
 from leaguekit.protocol.errors import ProtocolError
@@ -162,7 +162,7 @@ class RecordingClient:
         try:
             answer = await self._caller.post(url, body, seconds, MAX_BYTES)
         except CallFailed as error:
-            failure = f"no answer ({error.code}): {error}"
+            failure = f"{NO_ANSWER} ({error.code}): {error}"
         except CallerLate as late:
             raise NotRun(f"this machine was too busy to tell: {late}") from late
         return Exchange(url, body, call_id, seconds, answer, failure, loop.time() - began)
@@ -331,7 +331,7 @@ class Inbox:
 
     def missing(self, expected: str) -> Failed:
         """Return the failure of a check that expected another request. It shows the first requests that arrived."""
-        return Failed(Evidence(came="; ".join(map(str, self.requests[:5])) or "nothing at all", expected=expected))
+        return Failed(Evidence(came="; ".join(map(str, self.requests[:5])) or NOTHING_CAME, expected=expected))
 
 
 class KitAgent(ABC):

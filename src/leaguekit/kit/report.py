@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from leaguekit.kit.checks import Outcome, State, source_of
+from leaguekit.kit.checks import NO_ANSWER, NOTHING_CAME, Outcome, State, source_of
 from leaguekit.protocol.plain_text import escaped, sanitize_line
 
 MARKS: dict[State, str] = {"passed": "✓", "failed": "✗", "not run": "·"}
@@ -37,7 +37,16 @@ class Report:
     @property
     def obstacle(self) -> str:
         """Why the kit could not check the agent; empty if it could."""
-        return next((one.reason for one in self.outcomes if one.is_our_fault), "")
+        return next((one.reason for one in self.outcomes if one.is_our_fault), "") or self._absence
+
+    @property
+    def _absence(self) -> str:
+        """How it is known that no agent was there; empty if one was."""
+        came = [one.evidence.came for one in self.outcomes if one.state == "failed"]
+        is_absent = len(came) == 1 and came[0].startswith((NOTHING_CAME, NO_ANSWER))
+        if not is_absent or any(one.state == "passed" for one in self.outcomes):
+            return ""
+        return f"no {self.role} was there. Came: {came[0]}"
 
 
 class TextReport:

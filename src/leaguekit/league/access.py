@@ -10,17 +10,33 @@ from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 
 
-def issue_seats(league: League, verifiers: Sequence[bytes], at: str, *, holder: str | None = None) -> list[Event]:
-    """Issue seats whose codes have these verifiers. With a ``holder``, the seats belong to that agent."""
+def issue_seats(
+    league: League,
+    verifiers: Sequence[bytes],
+    at: str,
+    *,
+    holder: str | None = None,
+    people: Sequence[tuple[str, str]] = (),
+) -> list[Event]:
+    """Issue seats whose codes have these verifiers. With a ``holder``, the seats belong to that agent.
+
+    ``people`` has the name and the e-mail address of the person that each seat is for.
+    """
     first = len(league.seats) + 1
     seats = [(f"S{number:02d}", verifier.hex()) for number, verifier in enumerate(verifiers, first)]
-    return [SeatsIssued(at=at, seats=seats, holder=holder)]
+    return [SeatsIssued(at=at, seats=seats, holder=holder, people=[*people])]
 
 
-def revoke_seat(league: League, id_or_verifier: str, at: str) -> list[Event]:
+def find_seat(league: League, text: str) -> str | None:
+    """The verifier of the seat with this id, or for the person with this name. None if there is not one such seat."""
+    wanted = text.casefold()
+    found = [key for key, seat in league.seats.items() if wanted in (seat.id.casefold(), seat.name.casefold())]
+    return found[0] if wanted and len(found) == 1 else None
+
+
+def revoke_seat(league: League, seat_or_verifier: str, at: str) -> list[Event]:
     """Make the code of a seat invalid. An agent that registered with it stays in the league and keeps its token."""
-    by_id = [seat for seat in league.seats.values() if seat.id == id_or_verifier.upper()]
-    seat = by_id[0] if by_id else league.seats.get(id_or_verifier)
+    seat = league.seats.get(find_seat(league, seat_or_verifier) or seat_or_verifier)
     if seat is None:
         raise ProtocolError("E044", "There is no such seat: name its id, such as S07, or its code.")
     return [] if seat.revoked else [SeatRevoked(at=at, seat_id=seat.id)]

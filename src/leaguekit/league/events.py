@@ -56,6 +56,8 @@ class SeatsIssued(_Event, frozen=True, kw_only=True):
     seats: list[tuple[str, str]]
     # The agent that holds the seats from the beginning. Without one, the first player with the code takes the seat.
     holder: str | None = None
+    # The person that each seat is for: name and e-mail address. Older logs do not have it.
+    people: list[tuple[str, str]] = []
 
 
 class SeatRevoked(_Event, frozen=True, kw_only=True):
@@ -216,6 +218,13 @@ class LeagueResumed(_Event, frozen=True, kw_only=True):
     reason: str
 
 
+class SettingsChanged(_Event, frozen=True, kw_only=True):
+    """The operator changed settings of the league (``settings.CHANGEABLE``)."""
+
+    settings: dict[str, str | int | float]
+    reason: str
+
+
 class PlayerWithdrawn(_Event, frozen=True, kw_only=True):
     """A player left the league. Its results remain valid."""
 
@@ -225,6 +234,13 @@ class PlayerWithdrawn(_Event, frozen=True, kw_only=True):
 
 class PlayerDisqualified(_Event, frozen=True, kw_only=True):
     """The operator removed a player from the league. Its results remain valid."""
+
+    player_id: str
+    reason: str
+
+
+class PlayerReadmitted(_Event, frozen=True, kw_only=True):
+    """The operator let a player come back that has left the league, cannot be reached, or has lost its token."""
 
     player_id: str
     reason: str
@@ -273,8 +289,10 @@ Event = (
     | LeagueCompleted
     | LeaguePaused
     | LeagueResumed
+    | SettingsChanged
     | PlayerWithdrawn
     | PlayerDisqualified
+    | PlayerReadmitted
     | MatchReplayed
     | ResultCorrected
 )

@@ -58,6 +58,8 @@ class Figures(Struct, kw_only=True, frozen=True):
     """All figures of a league, in the order of its table."""
 
     league_id: str
+    # The title of the league, or its id.
+    title: str
     game_type: str
     state: LeagueState
     round: int
@@ -92,6 +94,7 @@ def figures(league: League, check: CancelCheck = never_cancel) -> Figures:
     chance = None if first is None else champions_chance(played, first)
     return Figures(
         league_id=league.settings.league_id,
+        title=league.settings.title or league.settings.league_id,
         game_type=league.settings.game_type,
         state=league.state,
         round=league.current_round,

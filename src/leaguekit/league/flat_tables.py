@@ -8,7 +8,7 @@ from typing import cast
 from msgspec import Struct
 
 from leaguekit.league import events as e
-from leaguekit.league.records import Player, Referee
+from leaguekit.league.records import Player, Referee, agent_order
 from leaguekit.league.standings import PlacedRow
 from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
@@ -63,6 +63,10 @@ class AgentRow(Struct, kw_only=True, omit_defaults=True):
     retried_moves: int | None = None
     replaced_moves: int | None = None
     replaced_because: str | None = None
+
+
+# The columns about the person whose player it is. They are empty without a seat.
+PERSON_COLUMNS = ("seat", "person", "email")
 
 
 class LeagueTables:
@@ -120,6 +124,15 @@ class LeagueTables:
             **{f"{origin}_B": count for origin, count in b.items()},
         )
 
+    def people(self) -> dict[str, dict[str, str]]:
+        """By agent with a seat: the id of its seat, and the name and e-mail address of the person it is for."""
+        seats = sorted(self.league.seats.values(), key=lambda seat: bool(seat.name or seat.email))
+        return {
+            seat.holder: {"seat": seat.id, "person": seat.name, "email": seat.email}
+            for seat in seats
+            if seat.holder is not None
+        }
+
     def results(self) -> list[ResultRow]:
         """The matches that have ended, each once, in the order of the schedule."""
         return sorted(self._rows.values(), key=lambda row: match_numbers(row.match_id))
@@ -129,10 +142,7 @@ class LeagueTables:
         return self.league.table.placed_rows()
 
     def agents(self, *, endpoints: bool = False) -> list[AgentRow]:
-        agents: list[Player | Referee] = [
-            *sorted(self.league.players.values(), key=lambda player: int(player.id[1:])),
-            *self.league.referees.values(),
-        ]
+        agents: list[Player | Referee] = [*self.league.players.values(), *self.league.referees.values()]
         return [
             AgentRow(
                 agent_id=agent.id,
@@ -146,7 +156,7 @@ class LeagueTables:
                 **{f"{origin}_moves": count for origin, count in _counts(self.league.move_origins, agent.id).items()},
                 replaced_because=_first_reason(self.league, agent.id),
             )
-            for agent in agents
+            for agent in sorted(agents, key=agent_order)
         ]
 
 

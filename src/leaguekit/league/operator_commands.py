@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import msgspec
+
 from leaguekit.league import events as e
+from leaguekit.league.endpoints import parse_endpoint
+from leaguekit.league.names import confusable_forms
 from leaguekit.league.records import Departure, Match
 from leaguekit.league.results import known_match, validate_result
 from leaguekit.league.rounds import completion_events
+from leaguekit.league.settings import CHANGEABLE, LIMITS, Settings, changed_settings, find_fault, unknown_setting
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchResult
@@ -13,6 +20,8 @@ from leaguekit.protocol.messages import MatchResult
 
 def pause(league: League, reason: str, at: str) -> list[e.Event]:
     """Pause the league: no round or match begins. Matches in play are finished."""
+    if league.state == "LEAGUE_COMPLETED":
+        raise ProtocolError("E031", "The league is over; there is nothing to pause.")
     return [] if league.paused else [e.LeaguePaused(at=at, reason=reason)]
 
 
@@ -34,6 +43,47 @@ def disqualify(league: League, player_id: str, reason: str, at: str) -> list[e.E
         e.PlayerDisqualified(at=at, player_id=player_id, reason=reason),
         *_forfeit_open_matches(league, player_id, "DISQUALIFICATION", reason, at),
     ]
+
+
+def readmit(league: League, player_id: str, reason: str, at: str) -> list[e.Event]:
+    """Let a player come back. It plays the matches of the rounds from now on.
+
+    Its next registration needs no token if it has the same name and endpoint. So a player that lost its token can be
+    readmitted, too.
+    """
+    player = league.players.get(player_id)
+    if player is None:
+        raise ProtocolError("E005", f"There is no player {player_id} in this league.")
+    if league.state == "LEAGUE_COMPLETED":
+        raise ProtocolError("E031", f"The league is over; {player_id} cannot come back.")
+    if player.out is not None:
+        if not league.is_open and player_id not in league.table.rows:
+            raise ProtocolError("E058", f"{player_id} left before the start, and is not in the schedule.")
+        forms = confusable_forms(player.meta.display_name)
+        taken = league.endpoints.get(str(parse_endpoint(player.meta.contact_endpoint)), player_id) != player_id
+        if taken or any(league.names.get(form, player_id) != player_id for form in forms):
+            detail = f"Another player has the name or the endpoint of {player_id} now; let {player_id} register again."
+            raise ProtocolError("E058", detail)
+    return [e.PlayerReadmitted(at=at, player_id=player_id, reason=reason)]
+
+
+def change_settings(league: League, changes: Mapping[str, object], reason: str, at: str) -> list[e.Event]:
+    """Change settings that may change in mid-season. Settings that have the value already are left out."""
+    for name in changes:
+        if name not in Settings.__struct_fields__:
+            raise ProtocolError("E044", f"{unknown_setting(name).capitalize()}.")
+        if name not in CHANGEABLE:
+            fixed = f"{name} cannot be changed after the league's creation; these can: {', '.join(CHANGEABLE)}"
+            raise ProtocolError("E044", f"{fixed}.")
+    try:
+        after = changed_settings(league.settings, changes)
+    except msgspec.ValidationError as error:
+        raise ProtocolError("E044", f"The settings are wrong: {error}.") from None
+    for name in LIMITS.keys() & changes.keys():
+        if (fault := find_fault(name, getattr(after, name))) is not None:
+            raise ProtocolError("E044", f"{fault}.")
+    new = {name: value for name in changes if (value := getattr(after, name)) != getattr(league.settings, name)}
+    return [e.SettingsChanged(at=at, settings=new, reason=reason)] if new else []
 
 
 def rematch(league: League, match_id: str, reason: str, at: str) -> list[e.Event]:

@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations, permutations
 from typing import Any
 
+import msgspec
+
 from leaguekit.league import events as e
 from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.names import confusable_forms
 from leaguekit.league.outcomes import Discrepancy
 from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.results import MAX_FAILURES, MAX_VOIDS, validate_result
+from leaguekit.league.settings import CHANGEABLE, changed_settings
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerId, RefereeId
@@ -40,6 +43,7 @@ _EVENTS_BEFORE_END = (
     e.LeagueCompleted,
     e.PlayerWithdrawn,
     e.PlayerDisqualified,
+    e.PlayerReadmitted,
     e.MatchReplayed,
 )
 # At most this number of wrong pairs is listed.
@@ -158,6 +162,13 @@ def _player_left(event: e.PlayerWithdrawn | e.PlayerDisqualified, league: League
     return iter(())
 
 
+def _player_readmitted(event: e.PlayerReadmitted, league: League) -> Iterator[Discrepancy]:
+    player = _player(event.player_id, league)
+    if player.out is not None and not league.is_open and player.id not in league.table.rows:
+        raise ImpossibleEvent("the return of a player that is in the schedule", f"that of {player.id}")
+    return iter(())
+
+
 # The course of the league
 
 
@@ -240,6 +251,16 @@ def _league_completed(_event: e.LeagueCompleted, league: League) -> Iterator[Dis
 def _paused_or_resumed(event: e.LeaguePaused | e.LeagueResumed, league: League) -> Iterator[Discrepancy]:
     if league.paused == isinstance(event, e.LeaguePaused):
         yield Discrepancy("pauses and their ends in turn", f"another {type(event).__name__}")
+
+
+def _settings_changed(event: e.SettingsChanged, league: League) -> Iterator[Discrepancy]:
+    if fixed := [name for name in event.settings if name not in CHANGEABLE]:
+        raise ImpossibleEvent("changes of settings that may change", ", ".join(fixed))
+    try:
+        changed_settings(league.settings, event.settings)
+    except msgspec.ValidationError as error:
+        raise ImpossibleEvent("settings that a league can have", str(error)) from None
+    return iter(())
 
 
 # Matches
@@ -394,6 +415,8 @@ _CHECKS: Mapping[type[e.Event], Callable[[Any, League], Iterator[Discrepancy]]] 
     e.RoundCompleted: _round_completed,
     e.LeagueCompleted: _league_completed,
     e.LeaguePaused: _paused_or_resumed,
+    e.SettingsChanged: _settings_changed,
+    e.PlayerReadmitted: _player_readmitted,
     e.LeagueResumed: _paused_or_resumed,
     e.PlayerWithdrawn: _player_left,
     e.PlayerDisqualified: _player_left,

@@ -27,6 +27,8 @@ class Player(Struct, kw_only=True):
     # Why it has left the league; None while it is in the league.
     out: Departure | None = None
     out_reason: str = ""
+    # Whether its next registration needs no token, because the operator readmitted it.
+    readmitted: bool = False
     # The form in which it understands requests, if that is known.
     form: str | None = None
     # The match that a referee is running with it.
@@ -82,6 +84,9 @@ class Seat(Struct, kw_only=True):
     id: str
     holder: str | None = None
     revoked: bool = False
+    # The person that it is for.
+    name: str = ""
+    email: str = ""
 
 
 class RuleBreach(Struct, kw_only=True):
@@ -186,6 +191,11 @@ class Round(Struct, kw_only=True, array_like=True):
 def _intern(text: str | None) -> str | None:
     """The same object for equal texts: most matches have the same few texts."""
     return None if text is None else sys.intern(text)
+
+
+def agent_order(agent: Player | Referee) -> tuple[bool, int, str]:
+    """The key by which agents are sorted: players first, then by their numbers."""
+    return isinstance(agent, Referee), len(agent.id), agent.id
 
 
 def failures_after(before: int, details: ResultDetails, player_id: str) -> int:

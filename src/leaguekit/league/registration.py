@@ -9,6 +9,7 @@ The manager makes a token for that id, and ``register_…`` returns the event. T
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -103,7 +104,7 @@ def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> s
     known = by_seat or _recognised(league, league.players, applicant, at)
     if known is None:
         if not league.is_open:
-            raise Rejected("player", "E019")
+            raise Rejected("player", "E019", _lost_token_hint(league, applicant.meta))
         count, limit = len(league.table.rows), league.settings.max_players
         if count >= limit:
             full = {"max_players": limit, "current_players": count}
@@ -111,7 +112,7 @@ def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> s
     elif league.players[known].out is not None:
         raise Rejected("player", "E058", f"{HAS_LEFT}: {league.players[known].out_reason}")
     _check_content("player", league, applicant.meta, league.players.get(known or ""))
-    _check_unlike_others(league, names.normalize(applicant.meta.display_name), known)
+    _check_unlike_others(league, applicant.meta, known)
     stays_with = league.players[known].meta.contact_endpoint if known and not by_seat else None
     _check_endpoint("player", league, applicant, known, stays_with)
     wanted = applicant.wanted_id
@@ -161,7 +162,15 @@ def admit_referee(league: League, applicant: Applicant[RefereeMeta], at: str) ->
     _check_content("referee", league, applicant.meta, league.referees.get(known or ""))
     stays_with = league.referees[known].meta.contact_endpoint if known and not by_seat else None
     _check_endpoint("referee", league, applicant, known, stays_with)
-    return known or referee_id(len(league.referees) + 1)
+    return known or _new_referee_id(league, applicant.meta.display_name)
+
+
+def _new_referee_id(league: League, name: str) -> str:
+    """The id of a new referee. A referee with the name "Referee 2" becomes REF02 if that is free."""
+    named = re.fullmatch(r"Referee ([1-9][0-9]{0,3})", name)
+    numbers = [int(named[1])] if named and int(named[1]) <= league.settings.max_referees else []
+    free = (referee_id(number) for number in (*numbers, *range(1, len(league.referees) + 2)))
+    return next(one for one in free if one not in league.referees)
 
 
 def _check_shown_token(referee: Referee, meta: RefereeMeta) -> None:
@@ -243,7 +252,12 @@ def _recognised(
     if applicant.returning_id in registry:
         return applicant.returning_id
     agent = registry.get(league.endpoints.get(str(parse_endpoint(applicant.meta.contact_endpoint)), ""))
-    if agent is None or not applicant.may_repeat:
+    if agent is None:
+        return None
+    if isinstance(agent, Player) and agent.readmitted:
+        is_same = names.normalize(applicant.meta.display_name) == agent.meta.display_name
+        return agent.id if is_same else None
+    if not applicant.may_repeat:
         return None
     before = agent.registered
     one = (applicant.conversation_id, applicant.timestamp, applicant.sender, applicant.address)
@@ -262,13 +276,25 @@ def _with_normal_name(meta: AnyMetaT) -> AnyMetaT:
     return structs.replace(meta, display_name=names.normalize(meta.display_name))
 
 
-def _check_unlike_others(league: League, name: str, known: str | None) -> None:
+def _lost_token_hint(league: League, meta: PlayerMeta) -> str:
+    """What to do if the applicant is a player that has lost its token: it has the name and the endpoint of one."""
+    owner = endpoint_owner(league, meta.contact_endpoint) or ""
+    player = league.players.get(owner)
+    if player is None or player.meta.display_name != names.normalize(meta.display_name):
+        return ""
+    return f"If {owner} is your program and has lost its token, ask the operator for `league readmit {owner}`"
+
+
+def _check_unlike_others(league: League, meta: PlayerMeta, known: str | None) -> None:
+    name = names.normalize(meta.display_name)
     for form in names.confusable_forms(name):
         other = league.names.get(form, known)
         if other is not None and other != known:
             called = league.players[other].meta.display_name
             why = f"Another player is called {called!r}"
             detail = f"{why}." if called == name else f"{why}, and {name!r} looks like it."
+            if hint := _lost_token_hint(league, meta):
+                detail = f"{detail} {hint}."
             data = {"display_name": name, "suggestion": "Choose a different display_name"}
             raise ProtocolError("E047", detail, data=data)
 

@@ -49,6 +49,8 @@ class EventFormatter:
                     fields["meta"].pop(name, None)
             case e.SeatsIssued():
                 fields["seats"] = [name for name, _ in event.seats]
+                # The names and e-mail addresses of people are for the operator only.
+                fields.pop("people", None)
             case e.RefereeCodeSet() | e.TokenVoided():
                 fields = {name: value for name, value in fields.items() if name not in _SECRET}
         return fields
@@ -91,7 +93,7 @@ def outcome(result: MatchResult) -> str:
 
 def _created(event: e.LeagueCreated) -> str:
     settings = event.settings
-    return f"The league {settings.league_id} is created: {settings.game_type}, {settings.rounds} round-robin"
+    return f"The league {settings.full_name} is created: {settings.game_type}, {settings.rounds} round-robin"
 
 
 def _issued(event: e.SeatsIssued) -> str:
@@ -118,6 +120,11 @@ def _failures(event: e.FailuresCounted) -> str:
 
 def _broken(event: e.RulesBroken) -> str:
     return f"{event.agent_id} broke rules, which is tolerated: {', '.join(one.rule for one in event.rules)}"
+
+
+def _changed(event: e.SettingsChanged) -> str:
+    changes = ", ".join(f"{name} = {value}" for name, value in event.settings.items())
+    return f"The operator sets {changes}{_because(event.reason)}"
 
 
 def _because(reason: str) -> str:
@@ -152,6 +159,8 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     e.LeagueCompleted: lambda _event: "The league is over",
     e.LeaguePaused: lambda event: f"The operator pauses the league{_because(event.reason)}",
     e.LeagueResumed: lambda event: f"The operator lets the league go on{_because(event.reason)}",
+    e.SettingsChanged: _changed,
+    e.PlayerReadmitted: lambda event: f"{event.player_id} may come back{_because(event.reason)}",
     e.PlayerWithdrawn: lambda event: f"{event.player_id} withdraws{_because(event.reason)}",
     e.PlayerDisqualified: lambda event: f"{event.player_id} is disqualified{_because(event.reason)}",
     e.MatchReplayed: lambda event: f"{event.match_id}: is to be played again{_because(event.reason)}",

@@ -1,11 +1,13 @@
-"""The settings of a league: its game, its limits, its rules. They do not change after its creation."""
+"""The settings of a league: its game, its limits, its rules. The operator can change some of them later."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, convert
+from msgspec import Meta, Struct, convert, to_builtins
 from msgspec.structs import force_setattr
 
 from leaguekit.games.base import DEFAULT_GAME
@@ -19,38 +21,77 @@ _NOT_SET = -1.0
 TieBreak = Literal["head_to_head", "sonneborn_berger", "wins", "technical_losses", "lot"]
 
 
+_DAY = 86_400
+# The limits of some settings. They are not in the types of the settings, so that older leagues can be read.
+LIMITS: dict[str, tuple[float, int]] = {
+    "announce_lead": (0, _DAY),
+    "join_seconds": (0.01, _DAY),
+    "choice_seconds": (0.01, _DAY),
+    "game_over_seconds": (0.01, _DAY),
+    "retry_seconds": (0, _DAY),
+    "max_retries": (0, 20),
+}
+# The settings that may change while the league is played (``league set``).
+CHANGEABLE = ("title", "max_players", "max_referees", *LIMITS, "backoff")
+# The key of a setting's decision in its schema: the number of a decision in docs/why.md.
+DECISION = "x-decision"
+
+
+def _about(text: str, decision: int | None = None) -> Meta:
+    """What a setting means, for docs/settings.md."""
+    return Meta(description=text, extra_json_schema={} if decision is None else {DECISION: decision})
+
+
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A league's settings; the defaults are the specification's."""
 
-    league_id: LeagueId
-    game_type: GameType = DEFAULT_GAME
-    # In a double round-robin each pair meets twice, with the sides swapped.
-    rounds: Literal["single", "double"] = "single"
+    league_id: Annotated[LeagueId, _about("The league's id, in every message. A new one is made if it is missing")]
+    title: Annotated[
+        str, Meta(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*\Z"), _about("What pages and reports call it")
+    ] = ""
+    game_type: Annotated[GameType, _about("The game", 16)] = DEFAULT_GAME
+    rounds: Annotated[
+        Literal["single", "double"],
+        _about("How often each pair meets. In a double round-robin it meets twice, with the sides swapped", 28),
+    ] = "single"
     # A start with 1,000 players makes 499,500 matches: it takes seconds, and a few hundred MB.
-    max_players: Annotated[int, Meta(ge=2)] = 1_000
-    max_referees: Annotated[int, Meta(ge=1)] = 100
-    # Whether players need a seat code to register.
-    require_seat: bool = False
-    # Whether referees must implement the token scheme. Other referees send their own token to players.
-    strict_referees: bool = False
-    # Seconds between a round's announcement and its first match.
-    announce_lead: Seconds = 60.0
-    join_seconds: Seconds = 5.0
-    choice_seconds: Seconds = 30.0
-    game_over_seconds: Seconds = 5.0
-    max_retries: Count = 3
-    # Before the first retry: 2 seconds, or 1 second if the wait doubles.
-    retry_seconds: Seconds = _NOT_SET
-    backoff: Literal["fixed", "exponential"] = "fixed"
-    profile: Profile = "spec"
-    # What decides between players with equal points, in this order. Without a lot the lower id decides in the end.
-    tie_breaks: tuple[TieBreak, ...] = ("head_to_head", "sonneborn_berger", "wins", "technical_losses", "lot")
-    # Draws and lots are derived from it. Without a seed they are predictable.
-    seed_hex: str | None = None
+    max_players: Annotated[int, Meta(ge=2), _about("How many players may register", 7)] = 1_000
+    max_referees: Annotated[int, Meta(ge=1), _about("How many referees may register")] = 100
+    require_seat: Annotated[bool, _about("Whether players need a seat code to register")] = False
+    strict_referees: Annotated[
+        bool,
+        _about("Whether referees must know the token scheme. Other referees send their own token to players", 19),
+    ] = False
+    announce_lead: Annotated[Seconds, _about("Seconds from a round's announcement to its first match", 23)] = 60.0
+    join_seconds: Annotated[Seconds, _about("How long a player may take to accept an invitation")] = 5.0
+    choice_seconds: Annotated[Seconds, _about("How long a player may take for a move")] = 30.0
+    game_over_seconds: Annotated[Seconds, _about("How long a player may take to confirm the end of a match", 34)] = 5.0
+    max_retries: Annotated[Count, _about("How often a request is sent again that was not answered", 30)] = 3
+    retry_seconds: Annotated[
+        Seconds, _about("Seconds before the first retry: 2, or 1 if the wait doubles (`backoff`)", 30)
+    ] = _NOT_SET
+    backoff: Annotated[
+        Literal["fixed", "exponential"],
+        _about("Whether the wait before each further retry is the same, or doubles", 30),
+    ] = "fixed"
+    profile: Annotated[
+        Profile, _about("`spec`: exactly as the documents say; `open`: also agents that deviate from them", 20)
+    ] = "spec"
+    tie_breaks: Annotated[
+        tuple[TieBreak, ...],
+        _about("What decides between players with equal points, in this order. Without a lot the lower id decides", 27),
+    ] = ("head_to_head", "sonneborn_berger", "wins", "technical_losses", "lot")
+    seed_hex: Annotated[
+        str | None, _about("The seed of draws and lots, in hex. A random one is made if it is missing", 27)
+    ] = None
 
     def __post_init__(self) -> None:
         if self.retry_seconds == _NOT_SET:
             force_setattr(self, "retry_seconds", 1.0 if self.backoff == "exponential" else 2.0)
+
+    @property
+    def full_name(self) -> str:
+        return full_name(self.title, self.league_id)
 
     @property
     def seed_commitment(self) -> str:
@@ -61,3 +102,27 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def time_limits(self) -> TimeLimits:
         """The limits as they are sent to referees."""
         return convert(self, TimeLimits, from_attributes=True)
+
+
+def full_name(title: str, league_id: str) -> str:
+    """The title of a league with its id, or the id alone."""
+    return f"{title} ({league_id})" if title else league_id
+
+
+def changed_settings(settings: Settings, changes: Mapping[str, object]) -> Settings:
+    """Settings with some changes. Raises msgspec.ValidationError."""
+    return convert(to_builtins(settings) | dict(changes), Settings)
+
+
+def find_fault(name: str, value: float) -> str | None:
+    """Why a value of a setting cannot be used: no match could be played or end with it. None if it can be used."""
+    minimum, maximum = LIMITS[name]
+    # Written so that NaN is refused too: every comparison with NaN is false.
+    return None if minimum <= value <= maximum else f"{name} must be from {minimum:g} to {maximum:,}, got {value:g}"
+
+
+def unknown_setting(name: str) -> str:
+    """The error for a setting that does not exist, with the nearest one that does."""
+    known = Settings.__struct_fields__
+    near = get_close_matches(name, known, 1, 0.5)
+    return f"there is no setting {name!r}; {f'did you mean {near[0]!r}?' if near else 'there are ' + ', '.join(known)}"

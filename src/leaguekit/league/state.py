@@ -22,7 +22,7 @@ from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.evidence import count_requests, read_evidence
 from leaguekit.league.names import confusable_forms
 from leaguekit.league.records import Departure, Match, Player, Referee, Round, RuleBreach, Seat, failures_after
-from leaguekit.league.settings import Settings
+from leaguekit.league.settings import Settings, changed_settings
 from leaguekit.league.standings import Row, Table, is_technical
 from leaguekit.protocol.fields import INT32_MAX, AgentState, LeagueState
 from leaguekit.protocol.ids import match_id, match_numbers, player_id
@@ -133,6 +133,7 @@ class League:
             self._remove_from_indexes(player)
             self._release_name(player)
         player.registered, player.state, player.failures = event, _AGENT_STATES[self.state], 0
+        player.readmitted = False
         self._add_to_indexes(player)
         self.names |= dict.fromkeys(confusable_forms(player.meta.display_name), player.id)
         if event.seat is not None:
@@ -149,7 +150,9 @@ class League:
         self._add_to_indexes(referee)
 
     def _seats_issued(self, event: e.SeatsIssued) -> None:
-        self.seats |= {verifier: Seat(id=name, holder=event.holder) for name, verifier in event.seats}
+        people = event.people or [("", "")] * len(event.seats)
+        for (seat_id, verifier), (name, email) in zip(event.seats, people, strict=True):
+            self.seats[verifier] = Seat(id=seat_id, holder=event.holder, name=name, email=email)
 
     def _seat_revoked(self, event: e.SeatRevoked) -> None:
         for seat in self.seats.values():
@@ -272,11 +275,23 @@ class League:
     def _league_resumed(self, _event: e.LeagueResumed) -> None:
         self.paused = False
 
+    def _settings_changed(self, event: e.SettingsChanged) -> None:
+        self.settings = changed_settings(self.settings, event.settings)
+
     def _player_withdrawn(self, event: e.PlayerWithdrawn) -> None:
         self._remove_player(self.players[event.player_id], "WITHDRAWAL", event.reason)
 
     def _player_disqualified(self, event: e.PlayerDisqualified) -> None:
         self._remove_player(self.players[event.player_id], "DISQUALIFICATION", event.reason)
+
+    def _player_readmitted(self, event: e.PlayerReadmitted) -> None:
+        player = self.players[event.player_id]
+        if player.out is not None and self.is_open:
+            self._add_to_indexes(player)
+            self.names |= dict.fromkeys(confusable_forms(player.meta.display_name), player.id)
+            self.table.add_player(player.id, player.meta.display_name)
+        player.out, player.out_reason, player.state = None, "", _AGENT_STATES[self.state]
+        player.failures, player.readmitted = 0, True
 
     def _match_replayed(self, event: e.MatchReplayed) -> None:
         match = self.matches[event.match_id]
@@ -393,6 +408,8 @@ _FOLDS: Mapping[type[e.Event], Callable[[League, Any], None]] = {
     e.LeagueResumed: League._league_resumed,
     e.PlayerWithdrawn: League._player_withdrawn,
     e.PlayerDisqualified: League._player_disqualified,
+    e.PlayerReadmitted: League._player_readmitted,
+    e.SettingsChanged: League._settings_changed,
     e.MatchReplayed: League._match_replayed,
     e.ResultCorrected: League._result_corrected,
 }

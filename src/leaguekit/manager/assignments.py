@@ -48,9 +48,9 @@ class Assignments:
         self._ledger = ledger
         self._find_recipient = find_recipient
         self._returning = returning
-        # When this process first saw an attempt in play, by the loop's time. The wall clock cannot be used: it may be
-        # set, and it goes on while the manager is stopped.
-        self._seen_since: dict[tuple[str, int, int], float] = {}
+        # When this process first saw an attempt in play, by the loop's time, and how long the attempt may take. The
+        # wall clock cannot be used: it may be set, and it goes on while the manager is stopped.
+        self._seen_since: dict[tuple[str, int, int], tuple[float, float]] = {}
 
     async def send_assignment(self, match_id: str) -> None:
         """Send a match to its referee, again and again until the referee accepts it or the attempt is void.
@@ -134,10 +134,11 @@ class Assignments:
             for referee in league.referees.values()
             for name in referee.assigned_matches
         }
-        self._seen_since = {key: self._seen_since.get(key, now) for key in in_play}
+        # The limit is that of the first look: the operator may change the settings while a match is in play.
+        self._seen_since = {key: self._seen_since.get(key, (now, limit)) for key in in_play}
         for key, name in in_play.items():
-            match, seconds = league.matches[name], now - self._seen_since[key]
-            if seconds > limit:
+            match, (since, limit) = league.matches[name], self._seen_since[key]
+            if (seconds := now - since) > limit:
                 reason = f"{match.referee_id} has had it for {seconds:.0f} s, longer than a match can take"
                 self._void(match, match.attempt, reason)
 

@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 # How long the matches of a round wait for players to answer its announcement.
 ANNOUNCEMENT_SECONDS = 10.0
+# How often the rest of a lead is computed again.
+LEAD_CHECK_SECONDS = 1.0
 # The pauses before each further attempt to deliver the message that the league has ended.
 FINAL_RETRY_PAUSES = (30.0, 60.0, 120.0, 240.0, 480.0)
 # How long a match waits after its first and its second void attempt. A fault of the host may pass meanwhile.
@@ -282,9 +284,9 @@ class LeagueRunner:
         players = [one.id for one in league.players.values() if one.out is None and not self._is_suspended(one.id)]
         if expected := [futures[one] for one in players]:
             await asyncio.wait(expected, timeout=ANNOUNCEMENT_SECONDS)
-        # A later answer may move the end of the lead.
+        # A later answer may move the end of the lead, and the operator may change the lead.
         while (left := answer_times[-1] + league.settings.announce_lead - loop.time()) > 0:  # noqa: ASYNC110
-            await asyncio.sleep(left)
+            await asyncio.sleep(min(left, LEAD_CHECK_SECONDS))
 
     async def _announce_to_referee(self, referee_id: str) -> None:
         """Announce its assigned matches to a referee that begins on the announcement.

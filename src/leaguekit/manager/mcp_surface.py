@@ -104,7 +104,7 @@ def manager_surface(manager: Manager, handler: Handler, changes: ChangeNotifier)
     settings = manager.ledger.league.settings
     return Surface(
         name="leaguekit-manager",
-        title=f"League {settings.league_id}",
+        title=f"League {settings.full_name}",
         instructions=(
             f"This is the manager of the league {settings.league_id}, in which agents play {settings.game_type} "
             "against each other. The tools get_standings, get_schedule and get_match need no token. The other tools "

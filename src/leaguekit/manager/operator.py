@@ -10,66 +10,32 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import UNSET
 
 from leaguekit.agents.world import World
-from leaguekit.league import commands, queries
-from leaguekit.league.access import seat_of
-from leaguekit.league.events import Event
+from leaguekit.league import commands
+from leaguekit.league.access import find_seat, seat_of
+from leaguekit.league.events import Event, MatchForfeited, PlayerRegistered, RegistrationsClosed
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.results import known_match
-from leaguekit.league.schedule import MAX_MATCHES, match_count
+from leaguekit.league.sentences import add_player_names, sentence
 from leaguekit.league.state import League
-from leaguekit.league.ties import describe_order, first_place, tie_sentences
+from leaguekit.manager.operator_queries import ADMIN_QUERIES, PUBLIC_QUERIES, Operation, seats, status
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.fields import Count, RoundId, Url
+from leaguekit.protocol.fields import Url
 from leaguekit.protocol.messages import (
-    MAX_STANDINGS,
     BrokenRule,
     MatchResult,
     PlayerMeta,
-    QueryError,
-    QueryParams,
     ResultDetails,
 )
 from leaguekit.protocol.patterns import valid
-from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.rpc import Call, params_of
 from leaguekit.store.base import StoreError
 from leaguekit.transport.base import Unreachable
 
 METHOD = "operator"
 MAX_SEATS = 1_000
-MAX_TIES = 10
-# The maximum size of one page of the schedule. No token is needed to query it.
-MAX_SCHEDULE_BYTES = 60_000
-
-
-class Operation(msgspec.Struct, kw_only=True):
-    """A command of the operator, with its parameters."""
-
-    command: str
-    admin_token: str = ""
-    player_id: str = ""
-    match_id: str = ""
-    round_id: RoundId | None = None
-    # The number of matches at the beginning of the schedule that are skipped.
-    offset: Count = 0
-    reason: str = ""
-    query_type: str = ""
-    agent_id: str = ""
-    # The number of new seats.
-    count: int = 0
-    # The id or the code of a seat.
-    seat: str = ""
-    # For a player that never registers: where it listens, and its name.
-    endpoint: str = ""
-    display_name: str = ""
-    # For a start: the maximum number of matches that the operator has agreed to.
-    max_matches: int = MAX_MATCHES
-    # For a correction: the winner's id, "draw", or "none" if both lose.
-    outcome: str = ""
 
 
 _NEVER_REGISTERED = BrokenRule(
@@ -119,21 +85,26 @@ class Operator:
         except msgspec.DecodeError as error:
             raise ProtocolError("E043", f"The operator's command cannot be read: {error}.") from None
         command = operation.command
-        if command in _PUBLIC_QUERIES:
-            return OperationResult([], lambda after: _PUBLIC_QUERIES[command](after, operation))
-        if command not in (need_token := [*_ACTIONS, *_ADMIN_QUERIES, *self._secret_actions]):
-            known = ", ".join([*_PUBLIC_QUERIES, *need_token])
+        if command in PUBLIC_QUERIES:
+            return OperationResult([], lambda after: PUBLIC_QUERIES[command](after, operation))
+        if command not in (need_token := [*_ACTIONS, *ADMIN_QUERIES, *self._secret_actions]):
+            known = ", ".join([*PUBLIC_QUERIES, *need_token])
             raise ProtocolError("E044", f"There is no command {command!r}; there are {known}.")
         if not operation.admin_token:
             raise ProtocolError("E011", "The operator's commands need the admin token.")
         if not self.is_admin_token(operation.admin_token):
             raise ProtocolError("E012", "This is not the admin token of this league.")
+        for field in ("player_id", "agent_id", "outcome"):
+            setattr(operation, field, _find_agent(league, getattr(operation, field)))
+        operation.match_id = operation.match_id.upper()
         if command in self._secret_actions:
-            return self._secret_actions[command](league, operation, at)
-        if command in _ADMIN_QUERIES:
-            return OperationResult([], lambda after: _ADMIN_QUERIES[command](after, operation))
-        query = _seats if command == "seats_revoke" else _status
-        return OperationResult(_ACTIONS[command](league, operation, at), lambda after: query(after, operation))
+            events, describe = self._secret_actions[command](league, operation, at)
+        elif command in ADMIN_QUERIES:
+            return OperationResult([], lambda after: ADMIN_QUERIES[command](after, operation))
+        else:
+            events, query = _ACTIONS[command](league, operation, at), seats if command == "seats_revoke" else status
+            describe = lambda after: query(after, operation)  # noqa: E731 - shorter than a function
+        return OperationResult(events, lambda after: describe(after) | {"done": _describe(after, events)})
 
     def is_admin_token(self, token: str) -> bool:
         return tokens.matches_verifier(token, self._admin)
@@ -145,10 +116,11 @@ class Operator:
         return code, commands.set_referee_code(codes.verifier("referee", code), at)
 
     def _new_seats(self, league: League, operation: Operation, at: str) -> OperationResult:
-        if not 1 <= operation.count <= MAX_SEATS:
-            raise ProtocolError("E044", f"count must be from 1 to {MAX_SEATS}, got {operation.count}.")
-        new = [self._new_code() for _ in range(operation.count)]
-        events = commands.issue_seats(league, [codes.verifier("seat", code) for code in new], at)
+        people = operation.people
+        if not 1 <= (count := len(people) or operation.count) <= MAX_SEATS:
+            raise ProtocolError("E044", f"count must be from 1 to {MAX_SEATS}, got {count}.")
+        new = [self._new_code() for _ in range(count)]
+        events = commands.issue_seats(league, [codes.verifier("seat", code) for code in new], at, people=people)
         return OperationResult(events, lambda after: {"seats": _seats_with_codes(after, new)})
 
     def _add_player(self, league: League, operation: Operation, at: str) -> OperationResult:
@@ -178,7 +150,7 @@ class Operator:
             events += commands.note_broken_rules(league, player_id, [_NEVER_REGISTERED], at)
         except commands.Rejected as rejected:
             raise ProtocolError(rejected.code, rejected.reason) from None
-        return OperationResult(events, lambda after: _status(after, operation) | {"player_id": player_id})
+        return OperationResult(events, lambda after: status(after, operation) | {"player_id": player_id})
 
     def _check_allowed(self, url: str) -> None:
         """Raises ProtocolError if the manager may not call a URL. Otherwise this would be found only at the start."""
@@ -216,12 +188,36 @@ class Operator:
             raise ProtocolError("E060", f"{error} Nothing has changed.") from error
 
 
+def _find_agent(league: League, text: str) -> str:
+    """The id of the agent with this id or name, in upper or lower case. Returns another text as it is."""
+    if league.agent(text.upper()) is not None:
+        return text.upper()
+    agents: list[Player | Referee] = [*league.players.values(), *league.referees.values()]
+    found = [agent.id for agent in agents if agent.meta.display_name.casefold() == text.casefold()]
+    if len(found) > 1:
+        raise ProtocolError("E044", f"{len(found)} agents are called {text!r}; name the id: {', '.join(found)}.")
+    return found[0] if found else text
+
+
+def _describe(league: League, events: list[Event]) -> str:
+    """What a command of the operator did, as one sentence with the names of players."""
+    main = next((event for event in events if not isinstance(event, RegistrationsClosed)), None)
+    if main is None:
+        return "Nothing has changed: it was so already."
+    lost = [event.match_id for event in events if isinstance(event, MatchForfeited)]
+    text = "; it loses ".join([sentence(main), *([", ".join(lost)] if lost else [])])
+    if isinstance(main, PlayerRegistered):
+        return f"{text}."
+    return add_player_names(f"{text}.", {player.id: player.meta.display_name for player in league.players.values()})
+
+
 def new_admin_token(entropy: Callable[[int], bytes]) -> str:
     return f"adm-{entropy(tokens.ENTROPY_BYTES).hex()}"
 
 
 def _seats_with_codes(league: League, new: list[str]) -> list[dict[str, Any]]:
-    return [{"id": league.seats[codes.verifier("seat", code).hex()].id, "code": code} for code in new]
+    seats = [(league.seats[codes.verifier("seat", code).hex()], code) for code in new]
+    return [{"id": seat.id, "name": seat.name, "email": seat.email, "code": code} for seat, code in seats]
 
 
 def _return_seat(league: League, agent_id: str, code: str) -> dict[str, Any]:
@@ -246,8 +242,9 @@ def _correct(league: League, operation: Operation, at: str) -> list[Event]:
 
 
 def _revoke_seat(league: League, operation: Operation, at: str) -> list[Event]:
-    is_id = any(seat.id == operation.seat.upper() for seat in league.seats.values())
-    return commands.revoke_seat(league, operation.seat if is_id else codes.verifier("seat", operation.seat).hex(), at)
+    is_named = find_seat(league, operation.seat) is not None
+    seat = operation.seat if is_named else codes.verifier("seat", operation.seat).hex()
+    return commands.revoke_seat(league, seat, at)
 
 
 Action = Callable[[League, Operation, str], list[Event]]
@@ -258,118 +255,10 @@ _ACTIONS: dict[str, Action] = {
     "pause": lambda league, operation, at: commands.pause(league, operation.reason, at),
     "resume": lambda league, operation, at: commands.resume(league, operation.reason, at),
     "withdraw": lambda league, operation, at: commands.withdraw(league, operation.player_id, operation.reason, at),
+    "readmit": lambda league, operation, at: commands.readmit(league, operation.player_id, operation.reason, at),
+    "set": lambda league, operation, at: commands.change_settings(league, operation.settings, operation.reason, at),
     "disqualify": lambda league, operation, at: commands.disqualify(league, operation.player_id, operation.reason, at),
     "rematch": lambda league, operation, at: commands.rematch(league, operation.match_id, operation.reason, at),
     "correct": _correct,
     "seats_revoke": _revoke_seat,
-}
-
-
-def _status(league: League, _operation: Operation) -> dict[str, Any]:
-    counts: dict[str, Any] = msgspec.to_builtins(queries.status(league))
-    waits = queries.waits_for(league)
-    flags = [f"{match}: {reason}" for match, reasons in league.flags.items() for reason in reasons]
-    settings = league.settings
-    status: dict[str, Any] = {
-        "league_id": settings.league_id,
-        "paused": league.paused,
-        "seed_commitment": settings.seed_commitment,
-        "held": [*league.held],
-        "players_out": [player.id for player in league.players.values() if player.out is not None],
-    }
-    if league.is_open:
-        # The number of matches if the league started now.
-        planned = status["planned_matches"] = match_count(len(league.table.rows), settings.rounds)
-        if planned > MAX_MATCHES:
-            waits.append(f"the operator: {planned:,} matches are more than {MAX_MATCHES:,} (withdraw players)")
-    return status | {"waits_for": waits, "flags": flags} | counts
-
-
-def _standings(league: League, _operation: Operation) -> dict[str, Any]:
-    rows = league.table.placed_rows()
-    return {
-        "standings": msgspec.to_builtins(rows[:MAX_STANDINGS]),
-        "first": first_place(rows, is_over=league.state == "LEAGUE_COMPLETED") if rows else None,
-        "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
-        "order": describe_order(league.settings.tie_breaks),
-    }
-
-
-def _agents(league: League, _operation: Operation) -> dict[str, Any]:
-    agents: list[Player | Referee] = [*league.players.values(), *league.referees.values()]
-    return {
-        "agents": [
-            {
-                "id": agent.id,
-                "display_name": agent.meta.display_name,
-                "state": agent.state,
-                "endpoint": agent.meta.contact_endpoint,
-                "address": agent.registered.address or None,
-                **({"shows_own_token": True} if isinstance(agent, Referee) and agent.shows_own_token else {}),
-                **_move_origins(league, agent),
-                **_dialect(league, agent),
-            }
-            for agent in agents
-        ]
-    }
-
-
-def _move_origins(league: League, agent: Player | Referee) -> dict[str, Any]:
-    origins = league.move_origins.get(agent.id)
-    return {} if origins is None else {"moves": msgspec.to_builtins(origins)}
-
-
-def _dialect(league: League, agent: Player | Referee) -> dict[str, Any]:
-    """In the open profile: the form in which an agent understands requests, and the rules that it has broken."""
-    if league.settings.profile != "open":
-        return {}
-    broken = league.broken_rules.get(agent.id, {})
-    return {
-        "form": agent.form if isinstance(agent, Player) else None,
-        "broken_rules": [{"rule": rule} | msgspec.to_builtins(breach) for rule, breach in broken.items()],
-    }
-
-
-def _seats(league: League, _operation: Operation) -> dict[str, Any]:
-    return {
-        "seats": [
-            {
-                "id": seat.id,
-                "state": "revoked" if seat.revoked else "free" if seat.holder is None else "taken",
-                "holder": seat.holder,
-                "display_name": None if (agent := league.agent(seat.holder or "")) is None else agent.meta.display_name,
-            }
-            for seat in league.seats.values()
-        ]
-    }
-
-
-def _query(league: League, operation: Operation) -> dict[str, Any]:
-    """The answer that an agent would get to a LEAGUE_QUERY."""
-    params = QueryParams(player_id=operation.player_id or UNSET, round_id=operation.round_id or UNSET)
-    found = queries.data(league, operation.query_type, params)
-    return {"success": not isinstance(found, QueryError), "data": msgspec.to_builtins(found)}
-
-
-def _schedule(league: League, operation: Operation) -> dict[str, Any]:
-    """One page of the schedule, beginning at an offset. It has a ``next_offset`` if there is a next page."""
-    found: list[Any] = []
-    size = 0
-    for match in queries.schedule_from(league, operation.round_id, operation.offset):
-        size += len(msgspec.json.encode(match)) + 1
-        if size > MAX_SCHEDULE_BYTES:
-            return {"schedule": found, "next_offset": operation.offset + len(found)}
-        found.append(msgspec.to_builtins(match))
-    return {"schedule": found}
-
-
-Query = Callable[[League, Operation], dict[str, Any]]
-# These show the endpoints of agents or the holders of seats. They need the admin token.
-_ADMIN_QUERIES: dict[str, Query] = {"agents": _agents, "query": _query, "seats": _seats}
-_PUBLIC_QUERIES: dict[str, Query] = {
-    "status": _status,
-    # What an agent states about its moves may contain an address.
-    "moves": lambda league, _operation: {"moves": remove_addresses(msgspec.to_builtins(league.move_origins))},
-    "standings": _standings,
-    "schedule": _schedule,
 }

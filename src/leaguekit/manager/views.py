@@ -16,7 +16,7 @@ from leaguekit.agents.tasks import cancel
 from leaguekit.agents.world import World
 from leaguekit.league import events as e
 from leaguekit.league import queries
-from leaguekit.league.records import Player, Referee
+from leaguekit.league.records import Player, Referee, agent_order
 from leaguekit.league.state import League
 from leaguekit.manager.ledger import Ledger
 from leaguekit.store.base import StoreError
@@ -60,7 +60,13 @@ class ManagerViews:
 
     def _react(self, event: e.Event) -> None:
         match event:
-            case e.PlayerRegistered() | e.RefereeRegistered() | e.PlayerWithdrawn() | e.PlayerDisqualified():
+            case (
+                e.PlayerRegistered()
+                | e.RefereeRegistered()
+                | e.PlayerWithdrawn()
+                | e.PlayerDisqualified()
+                | e.PlayerReadmitted()
+            ):
                 self._mark_stale(self._agents, standings_view)
             case e.PlayerSuspended() | e.PlayerReturned() | e.RefereeLost() | e.RefereeReturned():
                 self._mark_stale(self._agents)
@@ -98,8 +104,8 @@ def agents_view(league: League, paths: Views, created_at: str) -> tuple[Path, An
     config = {
         "league_id": league_id,
         "created_at": created_at,
-        "players": [_describe(player) for player in league.players.values()],
-        "referees": [_describe(referee) for referee in league.referees.values()],
+        "players": [_describe(player) for player in sorted(league.players.values(), key=agent_order)],
+        "referees": [_describe(referee) for referee in sorted(league.referees.values(), key=agent_order)],
     }
     return paths.agents_config(league_id), Shared(config, paths.newest_agents_config(), created_at, league_id)
 

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from leaguekit.player.context import Strategy
 from leaguekit.player.definition import PlayerDefinition
+from leaguekit.protocol.codes import mcp_url
 from leaguekit.protocol.plain_text import sanitize_lines
 
 # The options of a player's own command. Their defaults are those of ``run``.
 _OPTIONS = {
-    "manager": "the manager's URL",
+    "manager": "the manager's URL, or that of its page",
     "host": "the address to listen at",
     "port": "the port; 0 takes a free one",
     "endpoint": "how others reach it, if not at host and port",
@@ -88,7 +89,8 @@ class Player(PlayerDefinition):
         try:
             from leaguekit.player.running import run_player  # noqa: PLC0415 - see above
 
-            run_player(self, manager, host=host, port=port, endpoint=endpoint, data_dir=data_dir, stay=stay, seed=seed)
+            address = mcp_url(manager)
+            run_player(self, address, host=host, port=port, endpoint=endpoint, data_dir=data_dir, stay=stay, seed=seed)
         except KeyboardInterrupt:
             return 130
         return 0

@@ -40,6 +40,14 @@ def shown_in(query: str, purpose: Purpose) -> str | None:
     return dict(parse_qsl(query)).get(purpose)
 
 
+def mcp_url(url: str) -> str:
+    """The URL at which a server accepts messages. If it is the URL of its page, it becomes that of /mcp."""
+    address, mark, query = url.partition("#")[0].partition("?")
+    if address.count("/") == 2:
+        address += "/"
+    return f"{address}{'mcp' if address.endswith('/') else ''}{mark}{query}"
+
+
 def with_code(url: str, purpose: Purpose, code: str) -> str:
     """A URL with a code."""
     return f"{url}{'&' if urlsplit(url).query else '?'}{purpose}={quote(code, safe='')}"

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from leaguekit import __version__
-from leaguekit.manager.operator import METHOD, Operation
+from leaguekit.manager.operator import METHOD
+from leaguekit.manager.operator_queries import Operation
 from leaguekit.web import api_types
 from leaguekit.web.parameters import Parameter
 

@@ -10,7 +10,7 @@ from itertools import islice
 from msgspec import structs
 
 from leaguekit.league.figures import Figures, mark, matches_of, points_after_rounds
-from leaguekit.league.records import Match, Player, Referee
+from leaguekit.league.records import Match, Player, Referee, agent_order
 from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import MoveOrigins, RequestCounts
@@ -185,7 +185,8 @@ def times_page(projection: Projection, offset: int, limit: int) -> t.TimesPage:
 
 def agents_page(projection: Projection, offset: int, limit: int) -> t.AgentsPage:
     state = projection.league
-    everybody: list[Player | Referee] = [*state.referees.values(), *state.players.values()]
+    everybody: list[Player | Referee] = sorted(state.referees.values(), key=agent_order)
+    everybody += sorted(state.players.values(), key=agent_order)
     return t.AgentsPage(
         seq=projection.number,
         total=len(everybody),

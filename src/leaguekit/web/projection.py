@@ -47,6 +47,8 @@ _BY_OPERATOR = (
     e.LeagueResumed,
     e.PlayerWithdrawn,
     e.PlayerDisqualified,
+    e.PlayerReadmitted,
+    e.SettingsChanged,
     e.MatchReplayed,
     e.ResultCorrected,
 )
@@ -169,6 +171,7 @@ class Projection:
         rows = self.placed_rows()
         return LeagueView(
             league_id=settings.league_id,
+            title=settings.title or settings.league_id,
             game_type=settings.game_type,
             pure_chance=game is not None and bool(game.luck),
             state=league.state,

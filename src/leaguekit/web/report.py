@@ -95,7 +95,7 @@ class Report:
     async def page(self, matches: AsyncIterable[ReportedMatch]) -> AsyncIterator[str]:
         """The page, piece by piece."""
         figures = self._figures
-        title = f"League {escape_text(figures.league_id)}"
+        title = f"League {escape_text(figures.title)}"
         yield (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -115,7 +115,7 @@ class Report:
     def _opening(self) -> Iterator[str]:
         figures = self._figures
         yield f'<p class="soft">{escape_text(figures.game_type)} · {_STATES[figures.state]}</p>'
-        yield f"<h1>League <bdi>{escape_text(figures.league_id)}</bdi></h1>"
+        yield f"<h1>League <bdi>{escape_text(figures.title)}</bdi></h1>"
         rounds = f"round {figures.round} of {figures.rounds}" if figures.rounds else "no rounds yet"
         matches = f"{figures.played:,} of {figures.matches:,} matches"
         yield f'<p class="soft">{len(figures.lines)} players, {rounds}, {matches}; '

@@ -3,7 +3,7 @@
 import { h, linked, matchLink, name, show, table, withNames, screenReaderText, agentLabel } from "./elements.js";
 import { agentState, countdown, gameOf, isAhead, moment, movement, plural, score, stageOf, stateOf } from "./words.js";
 
-export const title = (live) => live.league.league_id;
+export const title = (live) => live.league.title;
 export const isLive = true;
 
 const MAX_ITEMS = 8;
@@ -27,7 +27,7 @@ function opening(league, rows) {
   return h(
     "section.opening",
     { "aria-labelledby": "heading" },
-    h("h1", { id: "heading", tabindex: "-1" }, h("bdi", league.league_id)),
+    h("h1", { id: "heading", tabindex: "-1" }, h("bdi", league.title)),
     h(
       "p.soft",
       h("strong", stateOf(league)),

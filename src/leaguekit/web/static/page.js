@@ -112,7 +112,7 @@ function draw() {
   if (main.getAttribute("aria-busy")) performance.mark("shown");
   main.removeAttribute("aria-busy");
   const of = page.title(page.isLive ? live : data);
-  document.title = page.isLive || live === null ? of : `${of} · ${live.league.league_id}`;
+  document.title = page.isLive || live === null ? of : `${of} · ${live.league.title}`;
 }
 
 addEventListener("hashchange", () => go());
@@ -129,7 +129,7 @@ follow(
     setClock(now.now);
     connection.hidden = true;
     document.body.classList.remove("lost");
-    document.getElementById("brand").replaceChildren(h("bdi", now.league.league_id));
+    document.getElementById("brand").replaceChildren(h("bdi", now.league.title));
     document.getElementById("state").textContent = stateOf(now.league);
     announce(now.league);
     if (page?.isLive) draw();

@@ -1,0 +1,179 @@
+"""The operator's commands with their parameters, and the queries among them: the state of a league and its agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from leaguekit.league import queries
+from leaguekit.league.records import Player, Referee, agent_order
+from leaguekit.league.schedule import MAX_MATCHES, match_count
+from leaguekit.league.settings import CHANGEABLE
+from leaguekit.league.state import League
+from leaguekit.league.ties import describe_order, first_place, tie_sentences
+from leaguekit.protocol.fields import Count, RoundId
+from leaguekit.protocol.ids import match_numbers
+from leaguekit.protocol.messages import (
+    MAX_STANDINGS,
+    QueryError,
+    QueryParams,
+)
+from leaguekit.protocol.plain_text import remove_addresses
+
+MAX_TIES = 10
+# The maximum size of one page of the schedule. No token is needed to query it.
+MAX_SCHEDULE_BYTES = 60_000
+
+
+class Operation(msgspec.Struct, kw_only=True):
+    """A command of the operator, with its parameters."""
+
+    command: str
+    admin_token: str = ""
+    player_id: str = ""
+    match_id: str = ""
+    round_id: RoundId | None = None
+    # The number of matches at the beginning of the schedule that are skipped.
+    offset: Count = 0
+    reason: str = ""
+    query_type: str = ""
+    agent_id: str = ""
+    # The number of new seats.
+    count: int = 0
+    # The id, the person or the code of a seat.
+    seat: str = ""
+    # For new seats: the name and the e-mail address of each person.
+    people: list[tuple[str, str]] = []
+    # The settings that are changed.
+    settings: dict[str, str | int | float] = {}
+    # For a player that never registers: where it listens, and its name.
+    endpoint: str = ""
+    display_name: str = ""
+    # For a start: the maximum number of matches that the operator has agreed to.
+    max_matches: int = MAX_MATCHES
+    # For a correction: the winner's id, "draw", or "none" if both lose.
+    outcome: str = ""
+
+
+def status(league: League, _operation: Operation) -> dict[str, Any]:
+    counts: dict[str, Any] = msgspec.to_builtins(queries.status(league))
+    waits = queries.waits_for(league)
+    flags = [f"{match}: {reason}" for match, reasons in league.flags.items() for reason in reasons]
+    settings = league.settings
+    status: dict[str, Any] = {
+        "league_id": settings.league_id,
+        "title": settings.title,
+        "paused": league.paused,
+        "seed_commitment": settings.seed_commitment,
+        "held": sorted(league.held, key=match_numbers),
+        "players_out": [player.id for player in league.players.values() if player.out is not None],
+    }
+    if league.is_open:
+        # The number of matches if the league started now.
+        planned = status["planned_matches"] = match_count(len(league.table.rows), settings.rounds)
+        if planned > MAX_MATCHES:
+            waits.append(f"the operator: {planned:,} matches are more than {MAX_MATCHES:,} (withdraw players)")
+    return status | {"waits_for": waits, "flags": flags} | counts
+
+
+def _standings(league: League, _operation: Operation) -> dict[str, Any]:
+    rows = league.table.placed_rows()
+    return {
+        "standings": msgspec.to_builtins(rows[:MAX_STANDINGS]),
+        "first": first_place(rows, is_over=league.state == "LEAGUE_COMPLETED") if rows else None,
+        "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
+        "order": describe_order(league.settings.tie_breaks),
+    }
+
+
+def _agents(league: League, _operation: Operation) -> dict[str, Any]:
+    agents: list[Player | Referee] = [*league.players.values(), *league.referees.values()]
+    agents.sort(key=agent_order)
+    return {
+        "agents": [
+            {
+                "id": agent.id,
+                "display_name": agent.meta.display_name,
+                "state": agent.state,
+                "endpoint": agent.meta.contact_endpoint,
+                "address": agent.registered.address or None,
+                **({"shows_own_token": True} if isinstance(agent, Referee) and agent.shows_own_token else {}),
+                **_move_origins(league, agent),
+                **_dialect(league, agent),
+            }
+            for agent in agents
+        ]
+    }
+
+
+def _move_origins(league: League, agent: Player | Referee) -> dict[str, Any]:
+    origins = league.move_origins.get(agent.id)
+    return {} if origins is None else {"moves": msgspec.to_builtins(origins)}
+
+
+def _dialect(league: League, agent: Player | Referee) -> dict[str, Any]:
+    """In the open profile: the form in which an agent understands requests, and the rules that it has broken."""
+    if league.settings.profile != "open":
+        return {}
+    broken = league.broken_rules.get(agent.id, {})
+    return {
+        "form": agent.form if isinstance(agent, Player) else None,
+        "broken_rules": [{"rule": rule} | msgspec.to_builtins(breach) for rule, breach in broken.items()],
+    }
+
+
+def seats(league: League, _operation: Operation) -> dict[str, Any]:
+    return {
+        "seats": [
+            {
+                "id": seat.id,
+                "state": "revoked" if seat.revoked else "free" if seat.holder is None else "taken",
+                "name": seat.name,
+                "email": seat.email,
+                "holder": seat.holder,
+                "display_name": None if (agent := league.agent(seat.holder or "")) is None else agent.meta.display_name,
+            }
+            for seat in league.seats.values()
+        ]
+    }
+
+
+def _settings(league: League, _operation: Operation) -> dict[str, Any]:
+    """The settings without the seed, and the names of those that may change."""
+    settings = msgspec.to_builtins(league.settings)
+    del settings["seed_hex"]
+    return {"settings": settings, "changeable": [*CHANGEABLE]}
+
+
+def _query(league: League, operation: Operation) -> dict[str, Any]:
+    """The answer that an agent would get to a LEAGUE_QUERY."""
+    params = QueryParams(player_id=operation.player_id or UNSET, round_id=operation.round_id or UNSET)
+    found = queries.data(league, operation.query_type, params)
+    return {"success": not isinstance(found, QueryError), "data": msgspec.to_builtins(found)}
+
+
+def _schedule(league: League, operation: Operation) -> dict[str, Any]:
+    """One page of the schedule, beginning at an offset. It has a ``next_offset`` if there is a next page."""
+    found: list[Any] = []
+    size = 0
+    for match in queries.schedule_from(league, operation.round_id, operation.offset):
+        size += len(msgspec.json.encode(match)) + 1
+        if size > MAX_SCHEDULE_BYTES:
+            return {"schedule": found, "next_offset": operation.offset + len(found)}
+        found.append(msgspec.to_builtins(match))
+    return {"schedule": found}
+
+
+Query = Callable[[League, Operation], dict[str, Any]]
+# These show the endpoints of agents or the holders of seats. They need the admin token.
+ADMIN_QUERIES: dict[str, Query] = {"agents": _agents, "query": _query, "seats": seats, "settings": _settings}
+PUBLIC_QUERIES: dict[str, Query] = {
+    "status": status,
+    # What an agent states about its moves may contain an address.
+    "moves": lambda league, _operation: {"moves": remove_addresses(msgspec.to_builtins(league.move_origins))},
+    "standings": _standings,
+    "schedule": _schedule,
+}
