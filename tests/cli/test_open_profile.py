@@ -13,6 +13,7 @@ import pytest
 
 from leaguekit.cli import host, manager
 from leaguekit.cli.operate import _format
+from leaguekit.protocol import times
 from leaguekit.transport.server.server import listen
 from tests.cli.conftest import CommandResult
 from tests.programs import Program, league
@@ -41,6 +42,30 @@ def test_a_player_is_added_and_shown_with_how_it_speaks(served: list[str], comma
     assert agents[3].startswith("P01 breaks 000-L0209 (once, at 20")
     (shown,) = json.loads(command("agents", "--json", *served).out)["agents"]
     assert [one["rule"] for one in shown["broken_rules"]] == ["000-L0209"]
+
+
+def test_agents_with_problems_are_listed_in_words_and_as_json(served: list[str], command: Command) -> None:
+    command("add-player", "--endpoint", "http://127.0.0.1:8109/mcp", "--name", "Eve", *served)
+    said = command("agents", "--problems", *served)
+    assert (said.code, said.err) == (0, "")
+    assert "Eve (registered): 1 rule of the protocol broken" in said.out
+    shown = json.loads(command("agents", "--problems", "--json", *served).out)
+    assert "Eve" in [one["display_name"] for one in shown["agents"]]
+    assert shown["refused"] == []
+
+
+def test_problems_are_printed_one_per_line_with_times_and_without_control_characters() -> None:
+    at = "2026-01-15T10:30:00Z"
+    bob: dict[str, Any] = {
+        "agent_id": "P02", "display_name": "Bob\x1b", "state": "SUSPENDED", "out": None, "unreachable_since": at,
+        "sentences": ["2 technical losses", "5 time-outs"],
+    }  # fmt: skip
+    eve = {"role": "player", "display_name": "Eve", "address": "10.0.0.7", "code": "E048", "reason": "no", "at": at}
+    first, second = _format("problems", {"agents": [bob], "refused": [eve]}).splitlines()
+    since = f"{times.parse_timestamp(at).astimezone():%H:%M:%S}"
+    assert first == f"P02 Bob� (suspended): 2 technical losses, 5 time-outs, unreachable since {since}"
+    assert second == f"refused: the player Eve from 10.0.0.7 at {since}: E048 no"
+    assert _format("problems", {"agents": [], "refused": []}) == "No agent has problems."
 
 
 def test_a_player_that_cannot_be_added_is_refused_with_the_reason(served: list[str], command: Command) -> None:

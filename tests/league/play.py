@@ -210,11 +210,13 @@ class Play:
     def epilogue(self) -> Play:
         """What can still happen when all is over.
 
-        Seats, codes, tolerated rule breaches, a revoked token, and a second report.
+        Seats, codes, tolerated rule breaches, a refused registration, a revoked token, and a second report.
         """
         self.do(commands.learn_form(self.league, "P01", "TYPE", self.now))
         broken = [m.BrokenRule(rule="decision 1", came="league_register", expected="register_player")]
         self.do(commands.note_broken_rules(self.league, "P01", broken, self.now))
+        refusal = {"address": "10.0.0.7", "code": "E019", "reason": "League already started"}
+        self.do(commands.note_refusal(self.league, "player", "Late", **refusal, at=self.now))
         self.do(commands.issue_seats(self.league, [b"a seat", b"another"], self.now))
         self.do(commands.revoke_seat(self.league, "S02", self.now))
         self.do(commands.set_referee_code(b"a code for referees", self.now))

@@ -16,6 +16,7 @@ import msgspec
 from leaguekit.cli import CommandError, add_data_dir_option
 from leaguekit.cli.manager_client import ManagerClient, admin_token
 from leaguekit.cli.tables import json_line, pluralize, standings_table, table
+from leaguekit.league.problems import Problems
 from leaguekit.league.sentences import add_player_names
 from leaguekit.protocol import times
 from leaguekit.protocol.fields import QUERY_TYPES
@@ -29,6 +30,7 @@ CONFIRM_ABOVE_MATCHES = 5_000
 EXAMPLES = """examples:
   league status
   league standings --json
+  league agents --problems      (the worst first; and the registrations that were refused)
   league pause --reason "lunch"
   league add-player --endpoint http://127.0.0.1:8107/mcp --name Bob      (one that never registers)
   league start --yes      (without a question, whatever the number of matches)
@@ -46,6 +48,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     if command == "add-player":
         parser.add_argument("--endpoint", metavar="URL", required=True, help="where it listens")
         parser.add_argument("--name", metavar="NAME", dest="display_name", help="its name in the league")
+    if command == "agents":
+        parser.add_argument(
+            "--problems", action="store_true", help="only those with problems, the worst first, and refused applicants"
+        )
     if command in ("withdraw", "disqualify"):
         parser.add_argument("players", metavar="PLAYER", nargs="*", help="such as P07, or P10-P99")
         parser.add_argument("--from", metavar="ADDRESS", dest="address", help="all that registered from this address")
@@ -83,6 +89,8 @@ def run(options: argparse.Namespace) -> int:
         for name in ("player_id", "endpoint", "display_name", "match_id", "round_id", "reason", "outcome", "query_type")
         if getattr(options, name, None) is not None
     }
+    if options.command == "agents" and options.problems:
+        options.command = "problems"
     params["command"] = options.command.replace("-", "_")
     if options.command not in PUBLIC_COMMANDS:
         params["admin_token"] = admin_token(options)
@@ -197,6 +205,8 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         return table(["match", "A", "B", "result"], rows) if rows else "There is no schedule yet."
     if command == "query":
         return escaped(json.dumps(answer["data"], ensure_ascii=False, indent=2))
+    if command == "problems":
+        return format_problems(msgspec.convert(answer, Problems))
     if command == "agents":
         return _format_agents(answer["agents"])
     lines = [
@@ -243,6 +253,24 @@ def _format_agents(agents: list[dict[str, Any]]) -> str:
             for broken in one.get("broken_rules", ())
         ]
     return "\n".join(lines)
+
+
+def format_problems(problems: Problems) -> str:
+    """The agents with problems and the refused registrations, one per line."""
+    lines = []
+    for one in problems.agents:
+        since = f", unreachable since {_local_time(one.unreachable_since)}" if one.unreachable_since else ""
+        state = (one.out or one.state).lower()
+        lines.append(f"{one.agent_id} {one.display_name} ({state}): {', '.join(one.sentences)}{since}")
+    for refused in problems.refused:
+        came = f"{refused.display_name} from {refused.address}" if refused.address else refused.display_name
+        when = _local_time(refused.at)
+        lines.append(f"refused: the {refused.role} {came} at {when}: {refused.code} {refused.reason}")
+    return "\n".join(map(sanitize_line, lines)) if lines else "No agent has problems."
+
+
+def _local_time(at: str) -> str:
+    return f"{times.parse_timestamp(at).astimezone():%H:%M:%S}"
 
 
 def _format_count(broken: dict[str, Any]) -> str:

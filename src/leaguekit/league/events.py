@@ -50,6 +50,17 @@ class RefereeRegistered(_Registered, frozen=True, kw_only=True):
     shows_own_token: bool = False
 
 
+class RegistrationRefused(_Event, frozen=True, kw_only=True):
+    """A registration was refused. Repeats of the same refusal are not recorded."""
+
+    role: str
+    display_name: str
+    code: str
+    reason: str
+    # The network address that it came from.
+    address: str = ""
+
+
 class SeatsIssued(_Event, frozen=True, kw_only=True):
     """Seats were issued: the id of each, and the verifier of its code."""
 
@@ -249,6 +260,7 @@ Event = (
     LeagueCreated
     | PlayerRegistered
     | RefereeRegistered
+    | RegistrationRefused
     | SeatsIssued
     | SeatRevoked
     | RefereeCodeSet

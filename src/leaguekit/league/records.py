@@ -24,6 +24,8 @@ class Player(Struct, kw_only=True):
     # The latest registration.
     registered: PlayerRegistered
     failures: int = 0
+    # The time of the first of them; None if there is none.
+    silent_since: str | None = None
     # Why it has left the league; None while it is in the league.
     out: Departure | None = None
     out_reason: str = ""
@@ -33,6 +35,11 @@ class Player(Struct, kw_only=True):
     playing: str | None = None
     # Its matches that have not ended, in their order.
     unplayed: dict[str, None] = {}
+
+    def count_failures(self, failures: int, at: str) -> None:
+        """Set the number of consecutive calls that it did not answer."""
+        self.failures = failures
+        self.silent_since = (self.silent_since or at) if failures else None
 
     @property
     def meta(self) -> PlayerMeta:
@@ -50,7 +57,8 @@ class Referee(Struct, kw_only=True):
     id: str
     state: AgentState
     registered: RefereeRegistered
-    lost: bool = False
+    # Since when it does not answer; None if it answers.
+    lost_since: str | None = None
     assigned_matches: dict[str, None] = {}
 
     @property
@@ -60,6 +68,10 @@ class Referee(Struct, kw_only=True):
     @property
     def key(self) -> bytes:
         return bytes.fromhex(self.registered.key)
+
+    @property
+    def lost(self) -> bool:
+        return self.lost_since is not None
 
     @property
     def shows_own_token(self) -> bool:

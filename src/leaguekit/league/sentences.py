@@ -13,6 +13,7 @@ import msgspec
 
 from leaguekit.league import events as e
 from leaguekit.protocol.messages import MatchResult
+from leaguekit.protocol.plain_text import remove_addresses
 
 # Fields by which an agent is recognised, or with which a registration could be repeated.
 _SECRET = ("verifier", "key", "seat", "conversation_id", "timestamp", "sender")
@@ -47,6 +48,8 @@ class EventFormatter:
                 for name in _SECRET if self._endpoints else (*_SECRET, *_PRIVATE):
                     fields.pop(name, None)
                     fields["meta"].pop(name, None)
+            case e.RegistrationRefused() if not self._endpoints:
+                fields = remove_addresses({name: value for name, value in fields.items() if name not in _PRIVATE})
             case e.SeatsIssued():
                 fields["seats"] = [name for name, _ in event.seats]
             case e.RefereeCodeSet() | e.TokenVoided():
@@ -57,6 +60,8 @@ class EventFormatter:
         if isinstance(event, e.LeagueCreated):
             self._seed_hex = event.settings.seed_hex
             return f"{sentence(event)}; the SHA-256 of its seed is {event.settings.seed_commitment}"
+        if isinstance(event, e.RegistrationRefused) and not self._endpoints:
+            return str(remove_addresses(sentence(event)))
         seed = f"; its seed was {self._seed_hex}" if isinstance(event, e.LeagueCompleted) else ""
         return f"{sentence(event)}{seed}"
 
@@ -94,6 +99,10 @@ def _created(event: e.LeagueCreated) -> str:
     return f"The league {settings.league_id} is created: {settings.game_type}, {settings.rounds} round-robin"
 
 
+def _refused(event: e.RegistrationRefused) -> str:
+    return f"The registration of the {event.role} {event.display_name} is refused: {event.code} {event.reason}"
+
+
 def _issued(event: e.SeatsIssued) -> str:
     seats = " to ".join(dict.fromkeys((event.seats[0][0], event.seats[-1][0])))
     return f"The operator gives out {seats}{f' for {event.holder}' if event.holder else ''}"
@@ -128,6 +137,7 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     e.LeagueCreated: _created,
     e.PlayerRegistered: lambda event: f"{event.player_id} is registered: {event.meta.display_name}",
     e.RefereeRegistered: lambda event: f"{event.referee_id} is registered: {event.meta.display_name}",
+    e.RegistrationRefused: _refused,
     e.SeatsIssued: _issued,
     e.SeatRevoked: lambda event: f"The seat {event.seat_id} is revoked",
     e.RefereeCodeSet: lambda _event: "Referees come in with a new code",

@@ -70,6 +70,8 @@ class League:
     move_origins: dict[str, MoveOrigins]
     # How players answered the requests of referees, from the evidence of the same matches.
     requests: dict[str, RequestCounts]
+    # Refused registrations of applicants that have not registered since, the latest last.
+    refusals: list[e.RegistrationRefused]
     next_player: int
 
     def __init__(self) -> None:
@@ -81,7 +83,7 @@ class League:
         self.waiting, self.held = {}, {}
         self.names, self.endpoints, self.verifiers, self.seats = {}, {}, {}, {}
         self.referee_code, self.flags, self.broken_rules = None, {}, {}
-        self.move_origins, self.requests = {}, {}
+        self.move_origins, self.requests, self.refusals = {}, {}, []
         self.next_player = 1
 
     def digest(self) -> str:
@@ -132,7 +134,9 @@ class League:
         else:
             self._remove_from_indexes(player)
             self._release_name(player)
-        player.registered, player.state, player.failures = event, _AGENT_STATES[self.state], 0
+        player.registered, player.state = event, _AGENT_STATES[self.state]
+        player.count_failures(0, event.at)
+        self._forget_refusals("player", player.meta.display_name)
         self._add_to_indexes(player)
         self.names |= dict.fromkeys(confusable_forms(player.meta.display_name), player.id)
         if event.seat is not None:
@@ -145,8 +149,12 @@ class League:
             referee = self.referees[event.referee_id] = Referee(id=event.referee_id, state="INIT", registered=event)
         else:
             self._remove_from_indexes(referee)
-        referee.registered, referee.state, referee.lost = event, _AGENT_STATES[self.state], False
+        referee.registered, referee.state, referee.lost_since = event, _AGENT_STATES[self.state], None
+        self._forget_refusals("referee", referee.meta.display_name)
         self._add_to_indexes(referee)
+
+    def _registration_refused(self, event: e.RegistrationRefused) -> None:
+        self.refusals.append(event)
 
     def _seats_issued(self, event: e.SeatsIssued) -> None:
         self.seats |= {verifier: Seat(id=name, holder=event.holder) for name, verifier in event.seats}
@@ -206,7 +214,7 @@ class League:
         match.reported = True
         for name in match.players:
             player = self.players[name]
-            player.failures = failures_after(player.failures, event.result.details, name)
+            player.count_failures(failures_after(player.failures, event.result.details, name), event.at)
         for name, origins in (event.result.details.move_origins or {}).items():
             self.move_origins.setdefault(self.players[name].id, MoveOrigins()).add(origins)
         for name, evidence in read_evidence(event.result.details).items():
@@ -233,14 +241,14 @@ class League:
 
     def _referee_lost(self, event: e.RefereeLost) -> None:
         referee = self.referees[event.referee_id]
-        referee.lost, referee.state = True, "SUSPENDED"
+        referee.lost_since, referee.state = event.at, "SUSPENDED"
 
     def _referee_returned(self, event: e.RefereeReturned) -> None:
         referee = self.referees[event.referee_id]
-        referee.lost, referee.state = False, _AGENT_STATES[self.state]
+        referee.lost_since, referee.state = None, _AGENT_STATES[self.state]
 
     def _failures_counted(self, event: e.FailuresCounted) -> None:
-        self.players[event.player_id].failures = event.in_a_row
+        self.players[event.player_id].count_failures(event.in_a_row, event.at)
 
     def _player_suspended(self, event: e.PlayerSuspended) -> None:
         self.players[event.player_id].state = "SUSPENDED"
@@ -303,6 +311,9 @@ class League:
             self._count(match, before, undo=True)
             match.end(event.result, match.ended_at or event.at)
             self._count(match, event.result)
+
+    def _forget_refusals(self, role: str, name: str) -> None:
+        self.refusals = [one for one in self.refusals if (one.role, one.display_name) != (role, name)]
 
     def _add_to_indexes(self, agent: Player | Referee) -> None:
         self.endpoints[str(parse_endpoint(agent.meta.contact_endpoint))] = agent.id
@@ -367,6 +378,7 @@ _FOLDS: Mapping[type[e.Event], Callable[[League, Any], None]] = {
     e.LeagueCreated: League._league_created,
     e.PlayerRegistered: League._player_registered,
     e.RefereeRegistered: League._referee_registered,
+    e.RegistrationRefused: League._registration_refused,
     e.SeatsIssued: League._seats_issued,
     e.SeatRevoked: League._seat_revoked,
     e.RefereeCodeSet: League._referee_code_set,

@@ -57,6 +57,9 @@ RETURNS_BURST, RETURNS_PER_SECOND = 30.0, 0.5
 # How often applicants from one address may prove that an endpoint is their own. Each proof withdraws a player.
 CONFLICTS_BURST, CONFLICTS_PER_SECOND = 20.0, 0.1
 
+# Refusals after which the applicant only has to try again.
+_TRANSIENT = ("E059", "E060")
+
 log = logging.getLogger(__name__)
 
 
@@ -151,7 +154,13 @@ class Admission:
                     hosts = await addresses_of(meta.contact_endpoint, self._resolver)
             agent_id = self._admit(role, applicant, peer)
             self._limit_returns(agent_id)
+        except ProtocolError as error:
+            if error.code not in _TRANSIENT:
+                self._note_refusal(role, applicant, error.code, error.detail)
+                await self._ledger.wait_written()
+            raise
         except commands.Rejected as rejected:
+            self._note_refusal(role, applicant, rejected.code, rejected.reason)
             return None, {
                 "status": "REJECTED",
                 "reason": rejected.reason,
@@ -171,6 +180,16 @@ class Admission:
             "league_id": self._ledger.league.settings.league_id,
             "token_scheme": tokens.SCHEME,
         }
+
+    def _note_refusal(self, role: Role, applicant: commands.Applicant[Any], code: str, reason: str) -> None:
+        """Record a refusal for the operator. A registered agent that is refused is not an applicant."""
+        if applicant.returning_id is None:
+            name, league = applicant.meta.display_name, self._ledger.league
+            self._ledger.record(
+                commands.note_refusal(
+                    league, role, name, address=applicant.address, code=code, reason=reason, at=self._now()
+                )
+            )
 
     def is_referee_code(self, code: str | None) -> bool:
         """Whether referees may register with a code."""

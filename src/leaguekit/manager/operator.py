@@ -16,6 +16,7 @@ from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
 from leaguekit.league.access import seat_of
 from leaguekit.league.events import Event
+from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.results import known_match
 from leaguekit.league.schedule import MAX_MATCHES, match_count
@@ -314,6 +315,11 @@ def _agents(league: League, _operation: Operation) -> dict[str, Any]:
     }
 
 
+def _problems(league: League, _operation: Operation) -> dict[str, Any]:
+    problems: dict[str, Any] = msgspec.to_builtins(find_problems(league))
+    return problems
+
+
 def _move_origins(league: League, agent: Player | Referee) -> dict[str, Any]:
     origins = league.move_origins.get(agent.id)
     return {} if origins is None else {"moves": msgspec.to_builtins(origins)}
@@ -365,7 +371,7 @@ def _schedule(league: League, operation: Operation) -> dict[str, Any]:
 
 Query = Callable[[League, Operation], dict[str, Any]]
 # These show the endpoints of agents or the holders of seats. They need the admin token.
-_ADMIN_QUERIES: dict[str, Query] = {"agents": _agents, "query": _query, "seats": _seats}
+_ADMIN_QUERIES: dict[str, Query] = {"agents": _agents, "problems": _problems, "query": _query, "seats": _seats}
 _PUBLIC_QUERIES: dict[str, Query] = {
     "status": _status,
     # What an agent states about its moves may contain an address.

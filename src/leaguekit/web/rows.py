@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from leaguekit.games import GAMES
 from leaguekit.games.base import Side, settled
+from leaguekit.league.problems import AgentProblems, RefusedRegistration
 from leaguekit.league.records import Match, Outcome, Player, Referee
 from leaguekit.league.standings import WIN_POINTS, PlacedRow
 from leaguekit.league.state import League
@@ -16,7 +17,7 @@ from leaguekit.protocol.messages import MatchProgress, MoveOrigins
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
 from leaguekit.web.api_types import AgentListRow, AgentName, DecidedBy, InPlay, MatchRow, MatchStatus, StandingRow
-from leaguekit.web.page_types import Moves
+from leaguekit.web.page_types import Moves, ProblemRow, RefusedRow
 
 
 def move_counts(origins: MoveOrigins) -> Moves:
@@ -59,6 +60,23 @@ def agent_row(agent: Player | Referee) -> AgentListRow:
         row.role, row.out = "player", agent.out
         row.playing = [] if agent.playing is None else [agent.playing]
     return row
+
+
+def problem_row(problems: AgentProblems) -> ProblemRow:
+    return ProblemRow(
+        id=problems.agent_id,
+        name=problems.display_name,
+        state=problems.state,
+        out=problems.out,
+        unreachable_since=problems.unreachable_since,
+        sentences=problems.sentences,
+    )
+
+
+def refused_row(refused: RefusedRegistration) -> RefusedRow:
+    """A refused registration without addresses."""
+    name, reason = remove_addresses([refused.display_name, redact(refused.reason)])
+    return RefusedRow(role=refused.role, name=name, code=refused.code, reason=reason, at=refused.at)
 
 
 def in_play_row(league: League, match: Match, progress: MatchProgress | None) -> InPlay:
