@@ -35,7 +35,8 @@ log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 2.0
 PROGRESS_SECONDS = 5.0
-# The manager is told of a new stage after this pause. Most matches between programs are over sooner, and need no call.
+# The manager is told of a new stage or turn after this pause. Most matches between programs are over sooner, and need
+# no call.
 PROGRESS_DELAY_SECONDS = 0.25
 TRANSCRIPT_SECONDS = 10.0
 MAX_TRANSCRIPT_TRIES = 4
@@ -82,7 +83,7 @@ class ManagerClient:
             await asyncio.sleep(RETRY_SECONDS)
 
     def schedule_progress(self, runner: MatchRunner) -> None:
-        """Send the progress of a match after a delay. To be called at every new stage."""
+        """Send the progress of a match after a delay. To be called at every new stage and turn."""
         if runner not in self._waiting:
             self._waiting[runner] = self._tasks.start(self._send_progress(runner))
 

@@ -64,7 +64,7 @@ class MatchRunner:
     """One attempt at a match: ``play`` it, then ``send_result``. ``receive`` takes what players post meanwhile.
 
     The constructor raises ProtocolError or ValueError if the assignment cannot be carried out. ``on_stage`` is called
-    at every new stage. ``make_client`` makes the client that calls the players.
+    at every new stage and every new turn. ``make_client`` makes the client that calls the players.
     """
 
     def __init__(
@@ -176,7 +176,13 @@ class MatchRunner:
 
     def progress(self) -> m.MatchProgress:
         """The same as ``state``, as a message to the manager."""
-        return self.messages.progress(self._machine.stage, self._stage_entered_at, self._deadline(), self._arrived())
+        progress = self.messages.progress(
+            self._machine.stage, self._stage_entered_at, self._deadline(), self._arrived()
+        )
+        tries = [self._machine.tries(side) for side in SIDES if self._machine.posted(side) is not None]
+        if tries:
+            progress.try_number, progress.max_tries = max(tries)
+        return progress
 
     # Messages that players post by themselves
 
@@ -256,11 +262,13 @@ class MatchRunner:
     def _perform(self, effects: list[s.Effect]) -> s.GameFault | None:
         """Perform effects. Returns the fault that answers a post."""
         fault: s.GameFault | None = None
+        is_new_turn = False
         for effect in effects:
             match effect:
                 case s.Ask():
                     self._deadlines[effect.side] = effect.deadline
                     self._tasks.start(self._ask(effect))
+                    is_new_turn = True
                 case s.SendError(ask=None):
                     fault = effect.fault
                 case s.SendError():
@@ -268,9 +276,11 @@ class MatchRunner:
                     self._notifier.send(effect.side, error, BY_REQUEST[m.GameError].seconds)
                 case s.StageEntered():
                     self._stage_entered_at = self._world.timestamp()
-                    self._on_stage(self)
+                    is_new_turn = True
                 case s.Finish() | s.Void():
                     self._set_end(effect)
+        if is_new_turn:
+            self._on_stage(self)
         return fault
 
     async def _ask(self, ask: s.Ask) -> None:

@@ -92,6 +92,7 @@ def in_play_row(league: League, match: Match, progress: MatchProgress | None) ->
     if progress is not None:
         row.stage, row.stage_since = progress.stage, progress.entered_at
         row.deadline = None if progress.deadline is UNSET else progress.deadline
+        row.try_number, row.max_tries = progress.try_number or None, progress.max_tries or None
         row.arrived = [] if progress.arrived is UNSET else progress.arrived
     return row
 

@@ -26,6 +26,7 @@ function list(main, data) {
     h("h1", { tabindex: "-1" }, "Agents"),
     problems(data),
     refused(data),
+    data.problems.length + data.refused.length > 0 && h("h2", "All agents"),
     agents.length === 0
       ? h("p.soft", "Nobody has registered yet.")
       : table(
