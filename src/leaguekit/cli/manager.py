@@ -30,6 +30,7 @@ from leaguekit.store.opening import open_log
 
 if TYPE_CHECKING:
     from leaguekit.agents.world import World
+    from leaguekit.manager.manager import Manager
 
 EXAMPLES = """examples:
   league manager --start-when players=4,referees=2      start as soon as they are there
@@ -265,6 +266,7 @@ async def _serve(
             f"{_secrets(None if known else admin_token, referee_code, folder / REFEREE_CODE)}"
             f"{_OPEN_PROFILE_NOTE if settings.profile == 'open' else ''}"
         )
+        _print_events(options, manager, opened)
         try:
             await run_until(stop, manager.run())
             if not stop.is_set():
@@ -273,6 +275,14 @@ async def _serve(
         except StoreError as error:
             raise CommandError(f"the league cannot go on: {error}") from None
     return 0
+
+
+def _print_events(options: argparse.Namespace, manager: Manager, opened: contextlib.AsyncExitStack) -> None:
+    """Print the events of the league, unless ``league run`` shows it."""
+    from leaguekit.cli.event_printer import EventPrinter
+
+    if options.run_plan is None:
+        opened.push_async_callback(EventPrinter(manager.ledger, program.print_notice).close)
 
 
 def _secrets(new_admin_token: str | None, referee_code: str | None, code_file: Path) -> str:
