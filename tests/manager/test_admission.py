@@ -11,6 +11,7 @@ import pytest
 
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.world import World
+from leaguekit.league import commands
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.manager.admission import RETURNS_BURST
 from leaguekit.manager.manager import Manager
@@ -301,6 +302,13 @@ async def test_who_starts_a_manager_can_give_its_own_referees_a_code_of_their_ow
         printed = await hall.manager.provide_referee_code(None)
         assert (await register_from(hall, "referee", 1, f"referee={CODE}"))["referee_id"] == "REF01"
         assert (await register_from(hall, "referee", 2, f"referee={printed}"))["referee_id"] == "REF02"
+        for number in (1, 2):
+            await register_from(hall, "player", number)
+        hall.manager.ledger.record(commands.start(hall.manager.ledger.league, hall.timestamp))
+        # A referee of the host itself may come after the start, and no other new one.
+        late = await register_from(hall, "referee", 3, f"referee={printed}")
+        assert (late["status"], late["error_code"]) == ("REJECTED", "E019")
+        assert (await register_from(hall, "referee", 3, f"referee={CODE}"))["referee_id"] == "REF03"
         hall.running = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import os
 import re
@@ -50,6 +51,8 @@ The admin token, which the operator's commands need, is in a file beside them th
 code, which referees on other machines need. They are printed on a terminal only. With --require-seat each player needs
 a seat code: `league seats new 30`.
 Started again with the same --store (or --league-id), the manager continues its league: same ids, tokens and schedule.
+--host, --port and --allow are kept in the store too. If this machine has another address in the same network now, the
+manager listens there.
 """
 
 # Some agents post their answers to this port, whichever referee asked.
@@ -71,7 +74,9 @@ _LIMITS: dict[str, tuple[float, int]] = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    program.add_options(parser, port=8000)
+    program.add_options(parser, port=stored_plans.DEFAULT_PORT)
+    # Without these options, what the store says is done.
+    parser.set_defaults(host=None, port=None)
     program.add_allow_option(parser)
     program.add_proxy_options(parser)
     parser.add_argument("--league-id", metavar="ID", help="the league's name (default: a new one)")
@@ -123,6 +128,8 @@ def run(options: argparse.Namespace) -> int:
         stored_plans.parse_time_of_day(options.start_at)
     if options.max_per_address is not None and options.max_per_address < 1:
         raise CommandError(f"--max-per-address must be at least 1, got {options.max_per_address}")
+    store = options.store or default_store(options.data_dir, settings.league_id)
+    asyncio.run(stored_plans.recall_listening(options, store))
     return program.run(lambda stop: _serve(options, settings, when, stop), options.parent_fd)
 
 
@@ -308,6 +315,8 @@ async def _resolve_settings(
         stored_plans.check_requested_settings(stored, requested_settings(options), store)
     if options.run_plan is not None:
         await log.keep(stored_plans.RUN, options.run_plan.encode())
+    else:
+        await stored_plans.keep_listening(log, options)
     return stored or settings
 
 

@@ -75,7 +75,7 @@ class Applicant(NamedTuple, Generic[MetaT]):
     # The sender in the request, and the network address that it came from.
     sender: str = ""
     address: str = ""
-    # The agent whose token the request has. With a token, an agent may move only to another port of its host.
+    # The agent whose token the request has. With a token alone, an agent may move only to another port of its host.
     returning_id: str | None = None
     # The verifier of the seat code in the request. The holder of a seat may register from any address.
     seat: str | None = None
@@ -159,7 +159,9 @@ def admit_referee(league: League, applicant: Applicant[RefereeMeta], at: str) ->
     if known is not None and not by_seat:
         _check_shown_token(league.referees[known], applicant.meta)
     _check_content("referee", league, applicant.meta, league.referees.get(known or ""))
-    stays_with = league.referees[known].meta.contact_endpoint if known and not by_seat else None
+    # With the code besides its token, a referee may move to another host: the host's own referees move with it.
+    may_move = by_seat or applicant.may_be_referee
+    stays_with = league.referees[known].meta.contact_endpoint if known and not may_move else None
     _check_endpoint("referee", league, applicant, known, stays_with)
     return known or referee_id(len(league.referees) + 1)
 

@@ -182,14 +182,10 @@ class Admission:
         }
 
     def _note_refusal(self, role: Role, applicant: commands.Applicant[Any], code: str, reason: str) -> None:
-        """Record a refusal for the operator. A registered agent that is refused is not an applicant."""
-        if applicant.returning_id is None:
-            name, league = applicant.meta.display_name, self._ledger.league
-            self._ledger.record(
-                commands.note_refusal(
-                    league, role, name, address=applicant.address, code=code, reason=reason, at=self._now()
-                )
-            )
+        """Record a refusal for the operator."""
+        about = {"address": applicant.address, "code": code, "reason": reason}
+        name, league = applicant.meta.display_name, self._ledger.league
+        self._ledger.record(commands.note_refusal(league, role, name, **about, at=self._now()))
 
     def is_referee_code(self, code: str | None) -> bool:
         """Whether referees may register with a code."""
@@ -198,6 +194,10 @@ class Admission:
         # All are compared, always: the time must not show which one is right.
         return any([hmac.compare_digest(verifier, one) for one in known])  # noqa: C419
 
+    def _is_additional_code(self, code: str | None) -> bool:
+        verifier = codes.verifier("referee", code or "").hex()
+        return self._additional_code is not None and hmac.compare_digest(verifier, self._additional_code)
+
     def _applicant(
         self, request: m.LeagueRegisterRequest | m.RefereeRegisterRequest, meta: Any, peer: Peer
     ) -> commands.Applicant[Any]:
@@ -205,7 +205,7 @@ class Admission:
         if request.auth_token is not UNSET:
             known = self._ledger.league.agent_with(tokens.verifier(request.auth_token))
             known = known if known is not None and self.accepts_token_from(known, peer) else None
-        seat = codes.shown_in(peer.query, "seat")
+        seat, referee_code = codes.shown_in(peer.query, "seat"), codes.shown_in(peer.query, "referee")
         return commands.Applicant(
             meta=meta,
             conversation_id=request.conversation_id,
@@ -215,7 +215,9 @@ class Admission:
             address=peer_address(peer.host),
             returning_id=None if known is None else known.id,
             seat=None if seat is None else codes.verifier("seat", seat).hex(),
-            may_be_referee=self._is_local(peer) or self.is_referee_code(codes.shown_in(peer.query, "referee")),
+            may_be_referee=self._is_local(peer) or self.is_referee_code(referee_code),
+            # A referee of `league host` can also replace one that is lost after the start.
+            added_by_operator=isinstance(meta, m.RefereeMeta) and self._is_additional_code(referee_code),
             may_repeat=self._wrong_repeats[self._owner(meta)] < MAX_WRONG_REPEATS,
             wanted_id=self._wanted_id(request.sender),
         )
