@@ -363,6 +363,16 @@ def test_a_token_moves_an_agent_to_another_port_of_its_host_at_most(role: str) -
     assert "its host" in refusal.reason
 
 
+@pytest.mark.parametrize("role", ["player", "referee"])
+def test_an_agent_at_a_server_of_the_host_moves_with_the_host(role: str) -> None:
+    play = Play(players=2, referees=1).begin()
+    own = "P01" if role == "player" else "REF01"
+    make = play.player_applicant if role == "player" else play.referee_applicant
+    meta = {"contact_endpoint": "http://10.0.0.7:8101/mcp"}
+    applicant = make(1, returning_id=own, may_be_referee=False, is_at_own_server=True, meta=meta)
+    assert play.enter(applicant)[0] == own
+
+
 def test_a_referee_with_its_token_and_the_code_may_move_to_another_host() -> None:
     play = Play(players=2, referees=1).begin()
     meta = {"contact_endpoint": "http://10.0.0.7:8101/mcp"}

@@ -52,6 +52,7 @@ def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
         "The league is over",
         "P01 understands requests in the form TYPE",
         "P01 broke rules, which is tolerated: decision 1",
+        "The registration of the player Late is refused: E019 League already started",
         "The operator gives out S01 to S02",
         "The seat S02 is revoked",
         "Referees come in with a new code",

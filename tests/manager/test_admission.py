@@ -294,6 +294,19 @@ async def test_a_new_referee_code_voids_the_old_one_and_those_who_are_in_stay_in
 
 
 @in_virtual_time
+async def test_an_agent_at_a_server_of_the_host_comes_back_when_the_host_has_another_address(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        world, settings = hall.world("other"), Settings(league_id=LEAGUE, seed_hex="5e" * 32)
+        own = ["http://10.0.0.9:9001/mcp"]
+        hall.manager = Manager(world, MemoryLog(), settings, "http://10.0.0.5/mcp", ADMIN, own_servers=own)
+        await hall.manager.open()
+        token = (await register_from(hall, "player", 1))["auth_token"]
+        assert_rejected(await register_from(hall, "player", 1, host="10.0.0.8", auth_token=token), "its host")
+        assert (await register_from(hall, "player", 1, host="10.0.0.9", auth_token=token))["player_id"] == "P01"
+        hall.running = None
+
+
+@in_virtual_time
 async def test_who_starts_a_manager_can_give_its_own_referees_a_code_of_their_own(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         world, settings = hall.world("other"), Settings(league_id=LEAGUE, seed_hex="5e" * 32)

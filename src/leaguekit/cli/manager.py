@@ -250,6 +250,7 @@ async def _serve(
             referee_code=os.environ.get(program.REFEREE_CODE_VARIABLE),
             keep=keep,
             max_per_address=options.max_per_address or MAX_PER_ADDRESS,
+            own_servers=options.own,
         )
         try:
             await manager.open()
@@ -260,7 +261,6 @@ async def _serve(
         keep(ADMIN_TOKEN, admin_token)
         opened.push_async_callback(manager.close)
         referee_code = await manager.provide_referee_code(kept_code.decode(errors="replace").strip())
-        manager.runner.outages.gateways = frozenset(options.own)
         manager.runner.start_when, manager.runner.start_at = start.when, start.at
         server = manager_server(manager, sock, names=options.host_name, proxies=proxies, web=_dashboard)
         await server.start()

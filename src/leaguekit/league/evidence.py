@@ -15,7 +15,7 @@ from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.messages import RequestCounts, ResultDetails
 
 TIMEOUT, UNREACHABLE = "E001", "E009"
-# An illegal choice in even/odd, and an illegal move in any other game.
+# The codes of an illegal move: in the game of the documents, and in all other games.
 ILLEGAL_MOVES = ("E004", "E057")
 # What an accepted answer is called in the evidence.
 ACCEPTED = ("joined", "moved", "refused")

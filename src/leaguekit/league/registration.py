@@ -79,6 +79,8 @@ class Applicant(NamedTuple, Generic[MetaT]):
     returning_id: str | None = None
     # The verifier of the seat code in the request. The holder of a seat may register from any address.
     seat: str | None = None
+    # Whether its endpoint is at a server that was started together with the manager: a referee, or the gateway.
+    is_at_own_server: bool = False
     # Whether the request has the referees' code, or comes from an address that needs no code.
     may_be_referee: bool = True
     # The id that the agent states when it is asked. An agent that knows its id has received the answer to its
@@ -112,7 +114,8 @@ def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> s
         raise Rejected("player", "E058", f"{HAS_LEFT}: {league.players[known].out_reason}")
     _check_content("player", league, applicant.meta, league.players.get(known or ""))
     _check_unlike_others(league, names.normalize(applicant.meta.display_name), known)
-    stays_with = league.players[known].meta.contact_endpoint if known and not by_seat else None
+    may_move = by_seat or applicant.is_at_own_server
+    stays_with = league.players[known].meta.contact_endpoint if known and not may_move else None
     _check_endpoint("player", league, applicant, known, stays_with)
     wanted = applicant.wanted_id
     return known or (wanted if wanted and wanted not in league.players else player_id(league.next_player))
@@ -159,8 +162,8 @@ def admit_referee(league: League, applicant: Applicant[RefereeMeta], at: str) ->
     if known is not None and not by_seat:
         _check_shown_token(league.referees[known], applicant.meta)
     _check_content("referee", league, applicant.meta, league.referees.get(known or ""))
-    # With the code besides its token, a referee may move to another host: the host's own referees move with it.
-    may_move = by_seat or applicant.may_be_referee
+    # With the code besides its token, a referee may move to another host.
+    may_move = by_seat or applicant.is_at_own_server or applicant.may_be_referee
     stays_with = league.referees[known].meta.contact_endpoint if known and not may_move else None
     _check_endpoint("referee", league, applicant, known, stays_with)
     return known or referee_id(len(league.referees) + 1)

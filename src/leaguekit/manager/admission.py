@@ -7,7 +7,7 @@ import hmac
 import logging
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ from leaguekit.agents.calls import has_registration_digest, ping, registration_d
 from leaguekit.agents.logs import log_fields
 from leaguekit.agents.world import World
 from leaguekit.league import commands
+from leaguekit.league.endpoints import is_same_server
 from leaguekit.league.records import Player, Referee
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.reachability import (
@@ -75,6 +76,7 @@ class Admission:
     """Registers agents. ``referee_code`` is an additional code for referees, besides the league's own.
 
     ``max_per_address`` is the number of players that may register from one address, or listen at one host.
+    ``own_servers`` are the URLs of the servers that were started together with the manager. Their agents move with it.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Admission:
         grant_ids: bool,
         referee_code: str | None,
         max_per_address: int,
+        own_servers: Collection[str] = (),
     ) -> None:
         self._world = world
         self._now = world.timestamp
@@ -93,6 +96,7 @@ class Admission:
         self._endpoint = endpoint
         self._grant_ids = grant_ids
         self._max_per_address = max_per_address
+        self._own_servers = own_servers
         # By agent, the last token that this process has issued.
         self._issued: dict[str, _IssuedToken] = {}
         # By referee, for those that show players their own token: the addresses from which that token is accepted.
@@ -215,6 +219,7 @@ class Admission:
             address=peer_address(peer.host),
             returning_id=None if known is None else known.id,
             seat=None if seat is None else codes.verifier("seat", seat).hex(),
+            is_at_own_server=any(is_same_server(meta.contact_endpoint, one) for one in self._own_servers),
             may_be_referee=self._is_local(peer) or self.is_referee_code(referee_code),
             # A referee of `league host` can also replace one that is lost after the start.
             added_by_operator=isinstance(meta, m.RefereeMeta) and self._is_additional_code(referee_code),

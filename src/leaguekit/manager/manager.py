@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -71,10 +71,12 @@ class Manager:
         referee_code: str | None = None,
         keep: SaveSecret | None = None,
         max_per_address: int = MAX_PER_ADDRESS,
+        own_servers: Collection[str] = (),
     ) -> None:
         """``grant_ids`` gives a player the id that its ``sender`` asks for, if that is free. ``referee_code`` is an
         additional code with which referees may register. ``keep`` saves a new admin token or referee code where its
         owner finds it. ``max_per_address`` limits the players that register from one address without a seat.
+        ``own_servers`` are the URLs of the referees and the gateway that were started together with the manager.
         """
         self.world = world
         self._now = world.timestamp
@@ -90,6 +92,7 @@ class Manager:
             grant_ids=grant_ids,
             referee_code=referee_code,
             max_per_address=max_per_address,
+            own_servers=own_servers,
         )
         self._query_cache = QueryCache(self.ledger)
         self.metrics = Metrics(world.now)
@@ -101,6 +104,7 @@ class Manager:
         self._excused: Counter[str] = Counter()
         self.views = ManagerViews(world, self.ledger)
         self.runner = LeagueRunner(world, self.ledger, self.recipient)
+        self.runner.outages.gateways = frozenset(own_servers)
         self._handlers: dict[type[m.Message], Callable[[Any, Peer], Awaitable[m.Message | Raw]]] = {
             m.LeagueRegisterRequest: self._admission.register_player,
             m.RefereeRegisterRequest: self._admission.register_referee,
