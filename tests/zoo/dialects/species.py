@@ -39,7 +39,7 @@ TEN = {
     for one in (
         _species(
             "heron",
-            "rpc-choose own-id opens-late insists-integer-id insists-timestamp error-null refuses-404 sender-wrong "
+            "rpc-choose own-id opens-late insists-integer-id insists-timestamp error-null joins-by-accepted refuses-404 sender-wrong "
             "no-arrival_timestamp times-milliseconds",
             "P31",
         ),
@@ -51,7 +51,7 @@ TEN = {
         ),
         _species(
             "jackal",
-            "rpc-choose registers-league_register registers-without-envelope insists-envelope insists-token "
+            "rpc-choose writes-type registers-league_register registers-without-envelope insists-envelope insists-token "
             "refuses-error chooses-in-choice player_id-missing stuck-until-game-over times-microseconds",
         ),
         _species(
@@ -86,7 +86,7 @@ TEN = {
             "times-compact knows-half-the-broadcasts",
             "P39",
         ),
-        _species("quail", "tools registers-tools answers-text refuses-ok"),
+        _species("quail", "tools registers-tools answers-text refuses-ok joins-by-accept-alone"),
     )
 }
 

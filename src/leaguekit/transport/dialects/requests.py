@@ -21,7 +21,7 @@ from leaguekit.protocol.messages import (
 )
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.rpc import NULL, request, success
-from leaguekit.transport.dialects.forms import FORMS, UNSCANNED_BYTES, Form, Json, recognise_form
+from leaguekit.transport.dialects.forms import FORMS, UNSCANNED_BYTES, Form, Json, recognise_form, stated_type
 from leaguekit.transport.dialects.repairs import broken_rule
 
 # The sender name of the manager that all agents accept.
@@ -68,7 +68,9 @@ def add_expected_fields(message: Message | Json, player_id: str) -> Json:
     if value["sender"] == MANAGER:
         value["sender"] = MANAGER_BY_NAME
     if nested := _NESTED.get(value["message_type"]):
-        value[nested] = dict(value)
+        # The agent that reads a call there expects the fields of its context beside the others.
+        context = value.get("context")
+        value[nested] = (context if isinstance(context, dict) else {}) | value
     return value
 
 
@@ -143,7 +145,7 @@ def _read_call(method: str, params: Json, call_id: bytes | None) -> Incoming:
 
 def _message_kind(message: Json, method: str) -> type[Message] | None:
     """The kind of a request: by its method, if that is known, or by its message_type or its fields."""
-    stated = message.get("message_type")
+    stated = stated_type(message)
     by_type = BY_NAME.get(stated) if isinstance(stated, str) else None
     if (by_method := BY_NAME.get(method)) is not None:
         # A known method with another message is an error in every profile.
