@@ -39,8 +39,8 @@ TEN = {
     for one in (
         _species(
             "heron",
-            "rpc-choose own-id opens-late insists-integer-id insists-timestamp error-null joins-by-accepted refuses-404 sender-wrong "
-            "no-arrival_timestamp times-milliseconds",
+            "rpc-choose own-id opens-late insists-integer-id insists-timestamp error-null refuses-404 sender-wrong "
+            "joins-by-accepted no-arrival_timestamp times-milliseconds",
             "P31",
         ),
         _species(
@@ -51,8 +51,8 @@ TEN = {
         ),
         _species(
             "jackal",
-            "rpc-choose writes-type registers-league_register registers-without-envelope insists-envelope insists-token "
-            "refuses-error chooses-in-choice player_id-missing stuck-until-game-over times-microseconds",
+            "rpc-choose registers-league_register registers-without-envelope insists-envelope insists-token "
+            "writes-type refuses-error chooses-in-choice player_id-missing stuck-until-game-over times-microseconds",
         ),
         _species(
             "kestrel",
