@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import socket
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +59,22 @@ def test_a_player_that_cannot_be_added_is_refused_with_the_reason(served: list[s
     helped = command("add-player", "--help")
     assert helped.code == 0
     assert "--endpoint URL" in helped.out
+
+
+def test_an_agent_that_was_refused_is_shown_with_the_reason_and_logged(served: list[str], command: Command) -> None:
+    url = served[1].removesuffix("/mcp")
+    body = json.dumps({"name": "Late", "endpoint": "http://127.0.0.1:8108/mcp", "game_types": ["chess"]}).encode()
+    sent = urllib.request.Request(f"{url}/register", body, {"content-type": "application/json"})
+    with urllib.request.urlopen(sent, timeout=10) as answer:
+        assert json.load(answer)["player_id"]
+    for _ in range(2):
+        with pytest.raises(urllib.error.HTTPError, match="400"):
+            urllib.request.urlopen(urllib.request.Request(f"{url}/register", b'{"name":"Lost"}'), timeout=10)
+    line = command("agents", *served).out.splitlines()[-1]
+    assert line.startswith("refused: Lost, a player at no endpoint, from 127.0.0.1 (2 times, last at 20")
+    assert "player_meta.contact_endpoint" in line
+    log = command("log", "--data-dir", served[3]).out
+    assert "Lost tried to register as a player and is refused: " in log
 
 
 def test_who_was_not_there_before_the_start_is_said() -> None:

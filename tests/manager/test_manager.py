@@ -183,7 +183,9 @@ async def test_an_agent_that_is_rejected_is_told_why_and_gets_nothing(tmp_path: 
         full = {f"max_{role}s": taken, f"current_{role}s": taken}
         assert places == (full if why == "full" else {})
         if why != "late":
-            assert len(hall.log.disk.events) == before
+            new = [json.loads(event) for event in hall.log.disk.events[before:]]
+            assert [event["event"] for event in new] == ["RegistrationRefused"]
+            assert (new[0]["role"], new[0]["code"], new[0]["reason"]) == (role, code, result["reason"])
 
 
 proves(

@@ -198,7 +198,7 @@ def _format(command: str, answer: dict[str, Any]) -> str:
     if command == "query":
         return escaped(json.dumps(answer["data"], ensure_ascii=False, indent=2))
     if command == "agents":
-        return _format_agents(answer["agents"])
+        return "\n".join([_format_agents(answer["agents"]), *_format_refused(answer)])
     lines = [
         *([f"{answer['player_id']} is taken in"] if command == "add-player" else []),
         *([f"{pluralize(len(answer['left']), 'player')} left the league"] if "left" in answer else []),
@@ -243,6 +243,23 @@ def _format_agents(agents: list[dict[str, Any]]) -> str:
             for broken in one.get("broken_rules", ())
         ]
     return "\n".join(lines)
+
+
+def _format_refused(answer: dict[str, Any]) -> list[str]:
+    """The agents that tried to register and were refused, the latest first. An older manager does not send them."""
+    refused = answer.get("refused", ())
+    lines = [
+        f"refused: {one['display_name'] or 'without a name'}, a {one['role']} at {one['endpoint'] or 'no endpoint'}, "
+        f"from {one['address'] or 'unknown'} ({_times(one)} {one['last_at']}): {one['reason']} ({one['code']})"
+        for one in refused
+    ]
+    if answer.get("unrecorded"):
+        lines.append(f"refused: {answer['unrecorded']:,} more attempts since the manager was started")
+    return ["", *map(sanitize_line, lines)] if lines else []
+
+
+def _times(refused: dict[str, Any]) -> str:
+    return "once, at" if refused["count"] == 1 else f"{refused['count']} times, last at"
 
 
 def _format_count(broken: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from msgspec import UNSET
 from leaguekit.agents.calls import has_registration_digest, ping, registration_digest
 from leaguekit.agents.logs import log_fields
 from leaguekit.agents.world import World
-from leaguekit.league import commands
+from leaguekit.league import commands, names
 from leaguekit.league.records import Player, Referee
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.reachability import (
@@ -27,6 +27,7 @@ from leaguekit.manager.reachability import (
     check_players_per_address,
     check_reachable,
 )
+from leaguekit.manager.refused_registrations import RefusedRegistrations
 from leaguekit.protocol import codes, ids, tokens
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
@@ -79,6 +80,7 @@ class Admission:
         world: World,
         ledger: Ledger,
         endpoint: str,
+        refused: RefusedRegistrations,
         *,
         grant_ids: bool,
         referee_code: str | None,
@@ -88,6 +90,7 @@ class Admission:
         self._now = world.timestamp
         self._ledger = ledger
         self._endpoint = endpoint
+        self._refused = refused
         self._grant_ids = grant_ids
         self._max_per_address = max_per_address
         # By agent, the last token that this process has issued.
@@ -126,7 +129,11 @@ class Admission:
 
     async def register_player(self, request: m.LeagueRegisterRequest, peer: Peer) -> m.LeagueRegisterResponse:
         player_id, fields = await self._register("player", request, request.player_meta, peer)
-        return m.LeagueRegisterResponse(**self._echo(request), **fields, player_id=player_id)
+        response = m.LeagueRegisterResponse(**self._echo(request), **fields, player_id=player_id)
+        name = self._ledger.league.players[player_id].meta.display_name if player_id else ""
+        if name and name != names.normalize(request.player_meta.display_name):
+            response.display_name = name
+        return response
 
     async def register_referee(self, request: m.RefereeRegisterRequest, peer: Peer) -> m.RefereeRegisterResponse:
         referee_id, fields = await self._register("referee", request, request.referee_meta, peer)
@@ -141,6 +148,8 @@ class Admission:
     ) -> tuple[str | None, dict[str, Any]]:
         """Register an agent. Returns its id, or None if it is rejected, and the other fields of the answer."""
         applicant, hosts = self._applicant(request, meta, peer), frozenset[str]()
+        if role == "player" and self._ledger.league.settings.profile == "open":
+            applicant = commands.number_name(self._ledger.league, applicant)
         try:
             await self._resolve_conflict(role, applicant, peer)
             with self._count_wrong_repeats(applicant):
@@ -152,6 +161,9 @@ class Admission:
             agent_id = self._admit(role, applicant, peer)
             self._limit_returns(agent_id)
         except commands.Rejected as rejected:
+            self._refused.note(
+                role, meta.display_name, meta.contact_endpoint, peer, code=rejected.code, reason=rejected.reason
+            )
             return None, {
                 "status": "REJECTED",
                 "reason": rejected.reason,
@@ -163,7 +175,7 @@ class Admission:
         self._token_hosts[agent_id] = hosts
         register = commands.register_player if role == "player" else commands.register_referee
         self._ledger.record(register(self._ledger.league, applicant, **proof, at=self._now()))
-        log.info("%s registered as %s", meta.display_name, agent_id, extra=log_fields(request))
+        log.info("%s registered as %s", applicant.meta.display_name, agent_id, extra=log_fields(request))
         return agent_id, {
             "status": "ACCEPTED",
             "reason": None,

@@ -117,8 +117,11 @@ class _Request(Struct):
     id: Raw = Raw(b"")
 
 
-def read_request(body: bytes) -> Incoming | None:
-    """Read a request in any form. None if it is not a single request with an object."""
+def read_request(body: bytes, path: str = "") -> Incoming | None:
+    """Read a request in any form. None if it is not a single request with an object.
+
+    ``path`` is the path of its URL if that is not /mcp. For an object without JSON-RPC it says what is meant.
+    """
     try:
         check_text(body, UNSCANNED_BYTES)
         outer = msgspec.json.decode(body, type=_Request)
@@ -127,7 +130,7 @@ def read_request(body: bytes) -> Incoming | None:
         bare = msgspec.json.decode(body, type=Json)
     except (ProtocolError, msgspec.DecodeError, RecursionError):
         return None
-    if outer.method is not None or (kind := _message_kind(bare, "")) is None:
+    if outer.method is not None or (kind := _message_kind(bare, path)) is None:
         return None
     broken = broken_rule("001-L0030", "a message with no JSON-RPC around it", "a JSON-RPC request")
     return Incoming(None, NULL, BY_NAME[message_type(kind)].name, kind, bare, [broken])
@@ -152,7 +155,15 @@ def _message_kind(message: Json, method: str) -> type[Message] | None:
         return by_method.request if by_type in (None, by_method) else None
     if by_type is not None:
         return by_type.request
-    return next((kind for field, kind in _BY_FIELD.items() if isinstance(message.get(field), dict)), None)
+    by_field = (kind for field, kind in _BY_FIELD.items() if isinstance(message.get(field), dict))
+    return next(by_field, None) or _registration_kind(f"{method} {stated}".lower())
+
+
+def _registration_kind(words: str) -> type[Message] | None:
+    """The kind of a registration by the words of its method, type or path, such as REGISTER_PLAYER_REQUEST."""
+    if "regist" not in words or any(word in words for word in ("response", "ack", "unregist", "deregist")):
+        return None
+    return RefereeRegisterRequest if "referee" in words else LeagueRegisterRequest
 
 
 _BY_FIELD: dict[str, type[Message]] = {"player_meta": LeagueRegisterRequest, "referee_meta": RefereeRegisterRequest}
