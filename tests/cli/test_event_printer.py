@@ -7,14 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from leaguekit.cli.event_printer import EventPrinter, event_line
-from leaguekit.league import commands
 from leaguekit.league.events import decode
 from leaguekit.league.state import League
 from leaguekit.manager.ledger import Ledger
 from tests.agents.leagues import HeldLog, in_virtual_time
-from tests.league.play import Play, won
+from tests.league.play import Play, refused, won
 from tests.programs import Program, league
 
 
@@ -31,16 +31,16 @@ def lines_of(play: Play) -> list[str]:
 
 def test_joins_refusals_rounds_and_results_are_plain_lines_with_names() -> None:
     play = Play(players=2, referees=1)
-    refused = {"code": "E048", "reason": "nothing answered", "at": play.now}
-    play.do(commands.note_refusal(play.league, "player", "P01 or so", address="10.0.0.7", **refused))
-    play.do(commands.note_refusal(play.league, "player", "Eve", address="", **refused))
+    late = refused(play.now)
+    play.do([structs.replace(late, display_name="P01 or so"), structs.replace(late, address="", endpoint="")])
     play.begin()
     play.record("R1M1", won(play.match("R1M1"), "P01"))
     lines = lines_of(play)
     for expected in (
         "P01 is registered: Agent 1",
-        "The registration of the player P01 or so is refused: E048 nothing answered (it came from 10.0.0.7)",
-        "The registration of the player Eve is refused: E048 nothing answered",
+        f"P01 or so tried to register as a {late.role} and is refused: {late.reason} ({late.code}). "
+        f"It came from {late.address}",
+        f"{late.display_name} tried to register as a {late.role} and is refused: {late.reason} ({late.code})",
         "The league starts: 1 round, 1 match",
         "Round 1 is announced",
         "Round 1 is over: Agent 1 (P01) 3, Agent 2 (P02) 0",

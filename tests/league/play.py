@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from leaguekit.games import game
 from leaguekit.league import commands, queries
-from leaguekit.league.events import Event, decode, encode
+from leaguekit.league.events import Event, RegistrationRefused, decode, encode
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
@@ -210,13 +210,12 @@ class Play:
     def epilogue(self) -> Play:
         """What can still happen when all is over.
 
-        Seats, codes, tolerated rule breaches, a refused registration, a revoked token, and a second report.
+        A refused registration, seats, codes, tolerated rule breaches, a revoked token, and a second report.
         """
+        self.do([refused(self.now)])
         self.do(commands.learn_form(self.league, "P01", "TYPE", self.now))
         broken = [m.BrokenRule(rule="decision 1", came="league_register", expected="register_player")]
         self.do(commands.note_broken_rules(self.league, "P01", broken, self.now))
-        refusal = {"address": "10.0.0.7", "code": "E019", "reason": "League already started"}
-        self.do(commands.note_refusal(self.league, "player", "Late", **refusal, at=self.now))
         self.do(commands.issue_seats(self.league, [b"a seat", b"another"], self.now))
         self.do(commands.revoke_seat(self.league, "S02", self.now))
         self.do(commands.set_referee_code(b"a code for referees", self.now))
@@ -257,3 +256,17 @@ def whole() -> Play:
     play.do(commands.withdraw(play.league, "P02", "ill", play.now))
     play.do(commands.disqualify(play.league, "P03", "cheated", play.now))
     return play.play_all().epilogue()
+
+
+def refused(at: str, **changes: Any) -> RegistrationRefused:
+    """A refused registration."""
+    fields: dict[str, Any] = {
+        "at": at,
+        "role": "player",
+        "display_name": "Late",
+        "endpoint": "http://127.0.0.1:8999/mcp",
+        "address": "127.0.0.1",
+        "code": "E019",
+        "reason": "Registration closed - league already started",
+    }
+    return RegistrationRefused(**fields | changes)

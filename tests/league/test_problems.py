@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from msgspec import structs
 
 from leaguekit.league import commands
-from leaguekit.league.events import decode
-from leaguekit.league.problems import MAX_REFUSALS_PER_ADDRESS, find_problems
-from leaguekit.league.sentences import EventFormatter
+from leaguekit.league.problems import find_problems
 from leaguekit.league.snapshot import restore, save
 from leaguekit.protocol import messages as m
-from tests.league.play import Play, failed, won
-from tests.league.test_audit import audited
+from tests.league.play import Play, failed, refused, won
 
 
-def refuse(play: Play, name: str, code: str = "E048", address: str = "10.0.0.7", role: str = "player") -> list[str]:
-    reason = "Contact endpoint unreachable: nothing answered at http://10.0.0.7:8101/mcp"
-    return play.do(
-        commands.note_refusal(play.league, role, name, address=address, code=code, reason=reason, at=play.now)
-    )
+def refuse(play: Play, name: str, endpoint: str = "http://10.0.0.7:8101/mcp") -> None:
+    play.do([structs.replace(refused(play.now), display_name=name, endpoint=endpoint)])
 
 
 def evidence(**events: list[str]) -> dict[str, Any]:
@@ -98,42 +92,16 @@ def test_a_player_that_left_before_the_start_is_no_longer_in_the_table() -> None
     assert [(one.agent_id, one.technical_losses) for one in find_problems(play.league).agents] == [("P03", 0)]
 
 
-@pytest.mark.parametrize(("role", "name"), [("player", "Agent 1"), ("referee", "Referee")])
-def test_a_refusal_is_kept_once_per_reason_until_the_applicant_registers(role: str, name: str) -> None:
-    play = Play(players=0, referees=0)
-    assert refuse(play, name, role=role) == ["RegistrationRefused"]
-    assert refuse(play, name, role=role) == []
-    assert refuse(play, name, "E049", role=role) == ["RegistrationRefused"]
-    assert refuse(play, name, role=role) == []
-    refused = find_problems(play.league).refused
-    assert [(one.role, one.display_name, one.code) for one in refused] == [(role, name, "E049"), (role, name, "E048")]
-    (play.player if role == "player" else play.referee)(1)
-    assert find_problems(play.league).refused == []
-    assert not audited(play.log).findings
-
-
-def test_refusals_are_limited_per_address_and_their_texts_are_harmless() -> None:
-    play = Play(players=0, referees=0)
-    for number in range(MAX_REFUSALS_PER_ADDRESS):
-        refuse(play, f"\x1b[31m{number}{'x' * 200}")
-    assert refuse(play, "one more") == []
-    assert refuse(play, "another", address="10.0.0.8") == ["RegistrationRefused"]
-    refused = find_problems(play.league).refused
-    assert refused[0].display_name == "another"
-    assert refused[1].display_name.startswith("�[31m99x")
-    assert max(len(one.display_name) for one in refused) == 60
-
-
-def test_the_log_shows_a_refusal_without_addresses_unless_they_are_asked_for() -> None:
-    play = Play(players=0, referees=0)
-    refuse(play, "Bob")
-    event = decode(play.log[-1])
-    for as_shown in (EventFormatter().as_text(event), str(EventFormatter().as_json(event))):
-        assert "Bob" in as_shown
-        assert "E048" in as_shown
-        assert "10.0.0.7" not in as_shown
-    assert "10.0.0.7:8101" in EventFormatter(endpoints=True).as_text(event)
-    assert EventFormatter(endpoints=True).as_json(event)["address"] == "10.0.0.7"
+def test_a_refused_agent_is_shown_until_it_has_registered_under_its_name_at_any_endpoint() -> None:
+    play = Play()
+    refuse(play, "Agent 1")
+    refuse(play, "Agent 2", "http://10.0.0.7:8102/mcp")
+    assert [one.display_name for one in find_problems(play.league).refused] == ["Agent 2", "Agent 1"]
+    play.player(1)
+    assert [one.display_name for one in find_problems(play.league).refused] == ["Agent 2"]
+    # It was in the league already, and tries to come back from another host.
+    refuse(play, "Agent 1")
+    assert [one.display_name for one in find_problems(play.league).refused] == ["Agent 1", "Agent 2"]
 
 
 def test_problems_survive_a_snapshot() -> None:

@@ -258,8 +258,8 @@ async def test_what_is_refused_at_the_manager_is_refused_with_its_code_and_chang
         found = [cell._replace(expected=await played.outcome(cell)) for cell in refused]
         assert found == refused
         # Refused registrations are recorded for the operator, and nothing else has changed.
-        assert {one.role for one in hall.league.refusals} == {"player", "referee"}
-        hall.league.refusals.clear()
+        assert {one.role for one in hall.league.refused.values()} == {"player", "referee"}
+        hall.league.refused.clear()
         assert hall.league.digest() == before
         assert hall.manager.runner.progress == {}
         assert hall.log.disk.kept == kept

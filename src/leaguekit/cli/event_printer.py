@@ -65,7 +65,7 @@ def event_line(event: e.Event, league: League) -> str:
     text = sentence(event)
     match event:
         case e.RegistrationRefused() if event.address:
-            text = f"{text} (it came from {event.address})"
+            text = f"{text}. It came from {event.address}"
         case e.RoundCompleted() if leaders := _leaders(league):
             text = f"{text}: {leaders}"
         case e.LeagueCompleted():

@@ -206,9 +206,9 @@ def _format(command: str, answer: dict[str, Any]) -> str:
     if command == "query":
         return escaped(json.dumps(answer["data"], ensure_ascii=False, indent=2))
     if command == "problems":
-        return format_problems(msgspec.convert(answer, Problems))
+        return _format_problems(answer)
     if command == "agents":
-        return _format_agents(answer["agents"])
+        return "\n".join([_format_agents(answer["agents"]), *_format_refused(answer)])
     lines = [
         *([f"{answer['player_id']} is taken in"] if command == "add-player" else []),
         *([f"{pluralize(len(answer['left']), 'player')} left the league"] if "left" in answer else []),
@@ -255,22 +255,35 @@ def _format_agents(agents: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def format_problems(problems: Problems) -> str:
-    """The agents with problems and the refused registrations, one per line."""
+def _format_problems(answer: dict[str, Any]) -> str:
+    """The agents with problems, one per line, and the refused registrations."""
     lines = []
-    for one in problems.agents:
+    for one in msgspec.convert(answer, Problems).agents:
         since = f", unreachable since {_local_time(one.unreachable_since)}" if one.unreachable_since else ""
         state = (one.out or one.state).lower()
-        lines.append(f"{one.agent_id} {one.display_name} ({state}): {', '.join(one.sentences)}{since}")
-    for refused in problems.refused:
-        came = f"{refused.display_name} from {refused.address}" if refused.address else refused.display_name
-        when = _local_time(refused.at)
-        lines.append(f"refused: the {refused.role} {came} at {when}: {refused.code} {refused.reason}")
-    return "\n".join(map(sanitize_line, lines)) if lines else "No agent has problems."
+        lines.append(sanitize_line(f"{one.agent_id} {one.display_name} ({state}): {', '.join(one.sentences)}{since}"))
+    return "\n".join([*(lines or ["No agent of the league has problems."]), *_format_refused(answer)])
 
 
 def _local_time(at: str) -> str:
     return f"{times.parse_timestamp(at).astimezone():%H:%M:%S}"
+
+
+def _format_refused(answer: dict[str, Any]) -> list[str]:
+    """The agents that tried to register and were refused, the latest first. An older manager does not send them."""
+    refused = answer.get("refused", ())
+    lines = [
+        f"refused: {one['display_name'] or 'without a name'}, a {one['role']} at {one['endpoint'] or 'no endpoint'}, "
+        f"from {one['address'] or 'unknown'} ({_times(one)} {one['last_at']}): {one['reason']} ({one['code']})"
+        for one in refused
+    ]
+    if answer.get("unrecorded"):
+        lines.append(f"refused: {answer['unrecorded']:,} more attempts since the manager was started")
+    return ["", *map(sanitize_line, lines)] if lines else []
+
+
+def _times(refused: dict[str, Any]) -> str:
+    return "once, at" if refused["count"] == 1 else f"{refused['count']} times, last at"
 
 
 def _format_count(broken: dict[str, Any]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from leaguekit.league.access import *
 from leaguekit.league.operator_commands import *
-from leaguekit.league.problems import *
 from leaguekit.league.registration import *
 from leaguekit.league.results import *
 from leaguekit.league.rounds import *

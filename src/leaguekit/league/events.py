@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from leaguekit.league.settings import Settings
+from leaguekit.protocol.ids import Role
 from leaguekit.protocol.messages import BrokenRule, MatchResult, PlayerMeta, RefereeMeta
 
 
@@ -51,14 +52,17 @@ class RefereeRegistered(_Registered, frozen=True, kw_only=True):
 
 
 class RegistrationRefused(_Event, frozen=True, kw_only=True):
-    """A registration was refused. Repeats of the same refusal are not recorded."""
+    """An agent tried to register and was refused. Every text is as the agent sent it; what it did not say is empty."""
 
-    role: str
+    role: Role
     display_name: str
+    endpoint: str
+    # The network address that the request came from.
+    address: str
     code: str
     reason: str
-    # The network address that it came from.
-    address: str = ""
+    # The attempts since the last such event of the same agent.
+    count: int = 1
 
 
 class SeatsIssued(_Event, frozen=True, kw_only=True):

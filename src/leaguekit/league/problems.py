@@ -7,16 +7,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from leaguekit.league import events as e
-from leaguekit.league.records import Player, Referee
+from leaguekit.league.records import Player, Referee, RefusedAgent
 from leaguekit.league.state import League
 from leaguekit.protocol.fields import AgentState
+from leaguekit.protocol.ids import Role
 from leaguekit.protocol.messages import MoveOrigins, RequestCounts
-from leaguekit.protocol.plain_text import sanitize_line
 
-# The number of refusals that are kept: of the whole league, and of one address. Anybody can send registrations.
-MAX_REFUSALS, MAX_REFUSALS_PER_ADDRESS = 300, 100
-MAX_NAME, MAX_REASON = 60, 300
 # The fields of ``AgentProblems`` in words, the worst first.
 _WORDS = (
     ("technical_losses", "technical loss", "technical losses"),
@@ -55,54 +51,29 @@ class AgentProblems(Struct, kw_only=True):
     sentences: list[str] = []
 
 
-class RefusedRegistration(Struct, kw_only=True):
-    """An applicant that was refused and has not registered since."""
-
-    role: str
-    display_name: str
-    address: str
-    code: str
-    reason: str
-    at: str
-
-
 class Problems(Struct, kw_only=True):
     """The agents with problems, the worst first, and the refused registrations, the latest first."""
 
     agents: list[AgentProblems]
-    refused: list[RefusedRegistration]
+    refused: list[RefusedAgent]
 
 
 def find_problems(league: League) -> Problems:
     """The agents of a league that have problems."""
     agents: list[Player | Referee] = [*league.players.values(), *league.referees.values()]
     found = [one for one in (_problems_of(league, agent) for agent in agents) if one.sentences]
+    # An agent that was refused, and then registered, has no problem. It may have registered at another endpoint.
+    registered = {(_role(agent), agent.meta.display_name): agent.registered.at for agent in agents}
     refused = [
-        RefusedRegistration(
-            role=event.role,
-            display_name=event.display_name,
-            address=event.address,
-            code=event.code,
-            reason=event.reason,
-            at=event.at,
-        )
-        for event in reversed(league.refusals)
+        one
+        for one in reversed(league.refused.values())
+        if registered.get((one.role, one.display_name), "") < one.last_at
     ]
     return Problems(agents=sorted(found, key=_badness, reverse=True), refused=refused)
 
 
-def note_refusal(
-    league: League, role: str, display_name: str, *, address: str, code: str, reason: str, at: str
-) -> list[e.Event]:
-    """Record that a registration was refused, once per applicant and reason, as long as there is room."""
-    name = sanitize_line(display_name)[:MAX_NAME]
-    refused = e.RegistrationRefused(
-        at=at, role=role, display_name=name, address=address, code=code, reason=sanitize_line(reason)[:MAX_REASON]
-    )
-    is_known = any((one.role, one.display_name, one.code) == (role, name, code) for one in league.refusals)
-    of_address = sum(one.address == address for one in league.refusals)
-    has_room = len(league.refusals) < MAX_REFUSALS and of_address < MAX_REFUSALS_PER_ADDRESS
-    return [refused] if has_room and not is_known else []
+def _role(agent: Player | Referee) -> Role:
+    return "referee" if isinstance(agent, Referee) else "player"
 
 
 def _problems_of(league: League, agent: Player | Referee) -> AgentProblems:

@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct
 from leaguekit.league.events import PlayerRegistered, RefereeRegistered
 from leaguekit.league.standings import WIN_POINTS
 from leaguekit.protocol.fields import INT32_MAX, AgentState, ResultStatus
+from leaguekit.protocol.ids import Role
 from leaguekit.protocol.messages import MatchResult, PlayerMeta, RefereeMeta, ResultDetails
 
 Departure = Literal["WITHDRAWAL", "DISQUALIFICATION"]
@@ -102,6 +103,20 @@ class RuleBreach(Struct, kw_only=True):
     first_at: str
     came: str
     expected: str
+    count: int = 0
+
+
+class RefusedAgent(Struct, kw_only=True):
+    """An agent that tried to register and was refused, with the latest reason."""
+
+    role: Role
+    display_name: str
+    endpoint: str
+    address: str
+    code: str
+    reason: str
+    first_at: str
+    last_at: str
     count: int = 0
 
 

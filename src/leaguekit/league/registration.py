@@ -26,6 +26,7 @@ from leaguekit.protocol.ids import OLDEST_VERSION, PROTOCOL_VERSION, Role, is_su
 from leaguekit.protocol.messages import PlayerMeta, RefereeMeta
 from leaguekit.protocol.tokens import SCHEME
 
+MAX_NAME = 50
 # A repeat of a registration is recognised within this time.
 REPEAT_SECONDS = 60.0
 # The reason for rejecting a player that was withdrawn or disqualified. The operator's reason follows it.
@@ -119,6 +120,27 @@ def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> s
     _check_endpoint("player", league, applicant, known, stays_with)
     wanted = applicant.wanted_id
     return known or (wanted if wanted and wanted not in league.players else player_id(league.next_player))
+
+
+def number_name(league: League, applicant: Applicant[PlayerMeta]) -> Applicant[PlayerMeta]:
+    """The applicant with a number after its name, if a player at another endpoint has that name.
+
+    Several programs of the field have the same default name. A program at the same endpoint may be the same player, so
+    its name is not changed.
+    """
+    seat = league.seats.get(applicant.seat or "")
+    owner = endpoint_owner(league, applicant.meta.contact_endpoint)
+    own = (None, applicant.returning_id, None if seat is None else seat.holder, owner)
+    name, number = names.normalize(applicant.meta.display_name), 1
+    numbered = name
+    while any(league.names.get(form) not in own for form in names.confusable_forms(numbered)):
+        number += 1
+        numbered = f"{name[: MAX_NAME - 1 - len(str(number))].rstrip()} {number}"
+    return (
+        applicant
+        if numbered == name
+        else applicant._replace(meta=structs.replace(applicant.meta, display_name=numbered))
+    )
 
 
 def register_player(

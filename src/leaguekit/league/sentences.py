@@ -48,8 +48,10 @@ class EventFormatter:
                 for name in _SECRET if self._endpoints else (*_SECRET, *_PRIVATE):
                     fields.pop(name, None)
                     fields["meta"].pop(name, None)
-            case e.RegistrationRefused() if not self._endpoints:
-                fields = remove_addresses({name: value for name, value in fields.items() if name not in _PRIVATE})
+            case e.RegistrationRefused():
+                if not self._endpoints:
+                    fields = {name: value for name, value in fields.items() if name not in ("endpoint", "address")}
+                    fields["reason"] = remove_addresses(event.reason)
             case e.SeatsIssued():
                 fields["seats"] = [name for name, _ in event.seats]
             case e.RefereeCodeSet() | e.TokenVoided():
@@ -60,8 +62,6 @@ class EventFormatter:
         if isinstance(event, e.LeagueCreated):
             self._seed_hex = event.settings.seed_hex
             return f"{sentence(event)}; the SHA-256 of its seed is {event.settings.seed_commitment}"
-        if isinstance(event, e.RegistrationRefused) and not self._endpoints:
-            return str(remove_addresses(sentence(event)))
         seed = f"; its seed was {self._seed_hex}" if isinstance(event, e.LeagueCompleted) else ""
         return f"{sentence(event)}{seed}"
 
@@ -99,10 +99,6 @@ def _created(event: e.LeagueCreated) -> str:
     return f"The league {settings.league_id} is created: {settings.game_type}, {settings.rounds} round-robin"
 
 
-def _refused(event: e.RegistrationRefused) -> str:
-    return f"The registration of the {event.role} {event.display_name} is refused: {event.code} {event.reason}"
-
-
 def _issued(event: e.SeatsIssued) -> str:
     seats = " to ".join(dict.fromkeys((event.seats[0][0], event.seats[-1][0])))
     return f"The operator gives out {seats}{f' for {event.holder}' if event.holder else ''}"
@@ -127,6 +123,13 @@ def _failures(event: e.FailuresCounted) -> str:
 
 def _broken(event: e.RulesBroken) -> str:
     return f"{event.agent_id} broke rules, which is tolerated: {', '.join(one.rule for one in event.rules)}"
+
+
+def _refused(event: e.RegistrationRefused) -> str:
+    name, times = event.display_name or f"A {event.role} without a name", ""
+    if event.count > 1:
+        times = f" {event.count} times"
+    return f"{name} tried to register as a {event.role}{times} and is refused: {event.reason} ({event.code})"
 
 
 def _because(reason: str) -> str:

@@ -21,12 +21,25 @@ from leaguekit.league import events as e
 from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.evidence import count_requests, read_evidence
 from leaguekit.league.names import confusable_forms
-from leaguekit.league.records import Departure, Match, Player, Referee, Round, RuleBreach, Seat, failures_after
+from leaguekit.league.records import (
+    Departure,
+    Match,
+    Player,
+    Referee,
+    RefusedAgent,
+    Round,
+    RuleBreach,
+    Seat,
+    failures_after,
+)
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Row, Table, is_technical
 from leaguekit.protocol.fields import INT32_MAX, AgentState, LeagueState
-from leaguekit.protocol.ids import match_id, match_numbers, player_id
+from leaguekit.protocol.ids import Role, match_id, match_numbers, player_id
 from leaguekit.protocol.messages import MatchResult, MoveOrigins, RequestCounts, ResultDetails
+
+# The number of refused agents that are remembered. The log contains all that were recorded.
+MAX_REFUSED = 200
 
 _AGENT_STATES: dict[LeagueState, AgentState] = {
     "WAITING_FOR_REGISTRATIONS": "REGISTERED",
@@ -63,6 +76,8 @@ class League:
     referee_code: str | None
     # Reasons for which the operator should look at a match, by match.
     flags: dict[str, list[str]]
+    # Agents that tried to register and were refused, by ``refused_key``. The latest is the last.
+    refused: dict[str, RefusedAgent]
     # Rule breaches that were tolerated, by agent and rule.
     broken_rules: dict[str, dict[str, RuleBreach]]
     # The origins of players' moves, as the players state them, in all matches that referees reported. A match that
@@ -70,8 +85,6 @@ class League:
     move_origins: dict[str, MoveOrigins]
     # How players answered the requests of referees, from the evidence of the same matches.
     requests: dict[str, RequestCounts]
-    # Refused registrations of applicants that have not registered since, the latest last.
-    refusals: list[e.RegistrationRefused]
     next_player: int
 
     def __init__(self) -> None:
@@ -83,7 +96,7 @@ class League:
         self.waiting, self.held = {}, {}
         self.names, self.endpoints, self.verifiers, self.seats = {}, {}, {}, {}
         self.referee_code, self.flags, self.broken_rules = None, {}, {}
-        self.move_origins, self.requests, self.refusals = {}, {}, []
+        self.move_origins, self.requests, self.refused = {}, {}, {}
         self.next_player = 1
 
     def digest(self) -> str:
@@ -136,7 +149,6 @@ class League:
             self._release_name(player)
         player.registered, player.state = event, _AGENT_STATES[self.state]
         player.count_failures(0, event.at)
-        self._forget_refusals("player", player.meta.display_name)
         self._add_to_indexes(player)
         self.names |= dict.fromkeys(confusable_forms(player.meta.display_name), player.id)
         if event.seat is not None:
@@ -150,11 +162,24 @@ class League:
         else:
             self._remove_from_indexes(referee)
         referee.registered, referee.state, referee.lost_since = event, _AGENT_STATES[self.state], None
-        self._forget_refusals("referee", referee.meta.display_name)
         self._add_to_indexes(referee)
 
     def _registration_refused(self, event: e.RegistrationRefused) -> None:
-        self.refusals.append(event)
+        key = refused_key(event.role, event.endpoint, event.display_name, event.address)
+        before = self.refused.pop(key, None)
+        if len(self.refused) >= MAX_REFUSED:
+            del self.refused[next(iter(self.refused))]
+        self.refused[key] = RefusedAgent(
+            role=event.role,
+            display_name=event.display_name,
+            endpoint=event.endpoint,
+            address=event.address,
+            code=event.code,
+            reason=event.reason,
+            first_at=event.at if before is None else before.first_at,
+            last_at=event.at,
+            count=min(event.count + (0 if before is None else before.count), INT32_MAX),
+        )
 
     def _seats_issued(self, event: e.SeatsIssued) -> None:
         self.seats |= {verifier: Seat(id=name, holder=event.holder) for name, verifier in event.seats}
@@ -312,11 +337,10 @@ class League:
             match.end(event.result, match.ended_at or event.at)
             self._count(match, event.result)
 
-    def _forget_refusals(self, role: str, name: str) -> None:
-        self.refusals = [one for one in self.refusals if (one.role, one.display_name) != (role, name)]
-
     def _add_to_indexes(self, agent: Player | Referee) -> None:
         self.endpoints[str(parse_endpoint(agent.meta.contact_endpoint))] = agent.id
+        role: Role = "player" if isinstance(agent, Player) else "referee"
+        self.refused.pop(refused_key(role, agent.meta.contact_endpoint), None)
         self.verifiers[agent.registered.verifier] = agent.id
 
     def _remove_from_indexes(self, agent: Player | Referee) -> None:
@@ -408,6 +432,11 @@ _FOLDS: Mapping[type[e.Event], Callable[[League, Any], None]] = {
     e.MatchReplayed: League._match_replayed,
     e.ResultCorrected: League._result_corrected,
 }
+
+
+def refused_key(role: Role, endpoint: str, display_name: str = "", address: str = "") -> str:
+    """The text by which a refused agent is recognised: its endpoint, or else its name and its address."""
+    return f"{role} {endpoint or f'{address} {display_name}'}"
 
 
 def fold(events: Iterable[e.Event]) -> League:

@@ -17,7 +17,7 @@ from msgspec import UNSET
 from leaguekit.agents.calls import has_registration_digest, ping, registration_digest
 from leaguekit.agents.logs import log_fields
 from leaguekit.agents.world import World
-from leaguekit.league import commands
+from leaguekit.league import commands, names
 from leaguekit.league.endpoints import is_same_server
 from leaguekit.league.records import Player, Referee
 from leaguekit.manager.ledger import Ledger
@@ -28,6 +28,7 @@ from leaguekit.manager.reachability import (
     check_players_per_address,
     check_reachable,
 )
+from leaguekit.manager.refused_registrations import RefusedRegistrations
 from leaguekit.protocol import codes, ids, tokens
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
@@ -58,9 +59,6 @@ RETURNS_BURST, RETURNS_PER_SECOND = 30.0, 0.5
 # How often applicants from one address may prove that an endpoint is their own. Each proof withdraws a player.
 CONFLICTS_BURST, CONFLICTS_PER_SECOND = 20.0, 0.1
 
-# Refusals after which the applicant only has to try again.
-_TRANSIENT = ("E059", "E060")
-
 log = logging.getLogger(__name__)
 
 
@@ -84,6 +82,7 @@ class Admission:
         world: World,
         ledger: Ledger,
         endpoint: str,
+        refused: RefusedRegistrations,
         *,
         grant_ids: bool,
         referee_code: str | None,
@@ -94,6 +93,7 @@ class Admission:
         self._now = world.timestamp
         self._ledger = ledger
         self._endpoint = endpoint
+        self._refused = refused
         self._grant_ids = grant_ids
         self._max_per_address = max_per_address
         self._own_servers = own_servers
@@ -133,7 +133,11 @@ class Admission:
 
     async def register_player(self, request: m.LeagueRegisterRequest, peer: Peer) -> m.LeagueRegisterResponse:
         player_id, fields = await self._register("player", request, request.player_meta, peer)
-        return m.LeagueRegisterResponse(**self._echo(request), **fields, player_id=player_id)
+        response = m.LeagueRegisterResponse(**self._echo(request), **fields, player_id=player_id)
+        name = self._ledger.league.players[player_id].meta.display_name if player_id else ""
+        if name and name != names.normalize(request.player_meta.display_name):
+            response.display_name = name
+        return response
 
     async def register_referee(self, request: m.RefereeRegisterRequest, peer: Peer) -> m.RefereeRegisterResponse:
         referee_id, fields = await self._register("referee", request, request.referee_meta, peer)
@@ -148,6 +152,8 @@ class Admission:
     ) -> tuple[str | None, dict[str, Any]]:
         """Register an agent. Returns its id, or None if it is rejected, and the other fields of the answer."""
         applicant, hosts = self._applicant(request, meta, peer), frozenset[str]()
+        if role == "player" and self._ledger.league.settings.profile == "open":
+            applicant = commands.number_name(self._ledger.league, applicant)
         try:
             await self._resolve_conflict(role, applicant, peer)
             with self._count_wrong_repeats(applicant):
@@ -158,13 +164,10 @@ class Admission:
                     hosts = await addresses_of(meta.contact_endpoint, self._resolver)
             agent_id = self._admit(role, applicant, peer)
             self._limit_returns(agent_id)
-        except ProtocolError as error:
-            if error.code not in _TRANSIENT:
-                self._note_refusal(role, applicant, error.code, error.detail)
-                await self._ledger.wait_written()
-            raise
         except commands.Rejected as rejected:
-            self._note_refusal(role, applicant, rejected.code, rejected.reason)
+            self._refused.note(
+                role, meta.display_name, meta.contact_endpoint, peer, code=rejected.code, reason=rejected.reason
+            )
             return None, {
                 "status": "REJECTED",
                 "reason": rejected.reason,
@@ -176,7 +179,7 @@ class Admission:
         self._token_hosts[agent_id] = hosts
         register = commands.register_player if role == "player" else commands.register_referee
         self._ledger.record(register(self._ledger.league, applicant, **proof, at=self._now()))
-        log.info("%s registered as %s", meta.display_name, agent_id, extra=log_fields(request))
+        log.info("%s registered as %s", applicant.meta.display_name, agent_id, extra=log_fields(request))
         return agent_id, {
             "status": "ACCEPTED",
             "reason": None,
@@ -184,12 +187,6 @@ class Admission:
             "league_id": self._ledger.league.settings.league_id,
             "token_scheme": tokens.SCHEME,
         }
-
-    def _note_refusal(self, role: Role, applicant: commands.Applicant[Any], code: str, reason: str) -> None:
-        """Record a refusal for the operator."""
-        about = {"address": applicant.address, "code": code, "reason": reason}
-        name, league = applicant.meta.display_name, self._ledger.league
-        self._ledger.record(commands.note_refusal(league, role, name, **about, at=self._now()))
 
     def is_referee_code(self, code: str | None) -> bool:
         """Whether referees may register with a code."""

@@ -31,6 +31,7 @@ from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.metrics import Metrics
 from leaguekit.manager.operator import METHOD, Operator, SaveSecret
 from leaguekit.manager.query_cache import QueryCache
+from leaguekit.manager.refused_registrations import RefusedRegistrations
 from leaguekit.manager.views import ManagerViews
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -85,10 +86,12 @@ class Manager:
         self._settings = settings
         self._operator = Operator(admin_token, world, endpoint, keep)
         self.is_operator = self._operator.is_admin_token
+        self.refused_registrations = RefusedRegistrations(world, self.ledger)
         self._admission = Admission(
             world,
             self.ledger,
             endpoint,
+            self.refused_registrations,
             grant_ids=grant_ids,
             referee_code=referee_code,
             max_per_address=max_per_address,
@@ -171,6 +174,15 @@ class Manager:
             return self._open_profile.answer(request, peer)
         return answer(request, lambda call: self._call(call, peer), self._refuse, MAX_BYTES)
 
+    async def answer_elsewhere(self, path: str, request: RpcRequest, peer: Peer) -> bytes | None:
+        """Answer a request that was posted to another path than /mcp. None if it is not understood."""
+        if self._open_profile is not None:
+            return await self._open_profile.answer(request, peer, path)
+        call, error = request.calls[0], ProtocolError("E042", f"It was posted to {path}, not to {self.endpoint}.")
+        params = call.params if isinstance(call, Call) else request.body
+        self.refused_registrations.note_request(f"{path} {call.method}", params, error, peer)
+        return None
+
     def _answer_spec(self, request: RpcRequest, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer a request exactly as the documents say."""
         return answer(request, lambda call: self._call(call, peer), self._refuse, MAX_BYTES)
@@ -188,8 +200,12 @@ class Manager:
         elif call.method == METHOD:
             result = await self._operate(call)
         else:
-            _, message = read_call(call, "league_manager")
-            result = await self._handlers[type(message)](message, peer)
+            try:
+                _, message = read_call(call, "league_manager")
+                result = await self._handlers[type(message)](message, peer)
+            except ProtocolError as error:
+                self.refused_registrations.note_request(call.method, call.params, error, peer)
+                raise
             if not self.ledger.is_written:
                 await self.ledger.wait_written()
         self.metrics.count_result(call, result, perf_counter() - began)
@@ -204,8 +220,10 @@ class Manager:
             result["waits_for"] += self.runner.waits_for
             if self.ledger.league.is_open and self.runner.start_at is not None:
                 result["starts_at"] = self.runner.start_at
-        unreachable = {} if self._open_profile is None else {"unreachable": self._open_profile.unreachable}
-        return {**result, **self.runner.play_status(), **unreachable}
+        more: dict[str, Any] = {} if self._open_profile is None else {"unreachable": self._open_profile.unreachable}
+        if "refused" in result:
+            more["unrecorded"] = self.refused_registrations.unrecorded
+        return {**result, **self.runner.play_status(), **more}
 
     async def _receive_result(self, report: m.MatchResultReport, peer: Peer) -> m.Message:
         referee = self._sender(report, peer, Referee)

@@ -311,7 +311,8 @@ def _agents(league: League, _operation: Operation) -> dict[str, Any]:
                 **_dialect(league, agent),
             }
             for agent in agents
-        ]
+        ],
+        "refused": [msgspec.to_builtins(one) for one in reversed(league.refused.values())],
     }
 
 

@@ -19,6 +19,8 @@ MIGRATIONS: list[Sequence[str]] = [
     ),
     # Version 2 has settings that older releases cannot read (tie_breaks with a lot). The tables are the same.
     (),
+    # Version 3 has events that older releases cannot read (RegistrationRefused). The tables are the same.
+    (),
 ]
 
 _ADVICE = {

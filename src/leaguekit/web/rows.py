@@ -8,8 +8,8 @@ from msgspec import UNSET
 
 from leaguekit.games import GAMES
 from leaguekit.games.base import Side, settled
-from leaguekit.league.problems import AgentProblems, RefusedRegistration
-from leaguekit.league.records import Match, Outcome, Player, Referee
+from leaguekit.league.problems import AgentProblems
+from leaguekit.league.records import Match, Outcome, Player, Referee, RefusedAgent
 from leaguekit.league.standings import WIN_POINTS, PlacedRow
 from leaguekit.league.state import League
 from leaguekit.match.rulings import RULINGS, Ruling
@@ -73,10 +73,10 @@ def problem_row(problems: AgentProblems) -> ProblemRow:
     )
 
 
-def refused_row(refused: RefusedRegistration) -> RefusedRow:
+def refused_row(refused: RefusedAgent) -> RefusedRow:
     """A refused registration without addresses."""
     name, reason = remove_addresses([refused.display_name, redact(refused.reason)])
-    return RefusedRow(role=refused.role, name=name, code=refused.code, reason=reason, at=refused.at)
+    return RefusedRow(role=refused.role, name=name, code=refused.code, reason=reason, at=refused.last_at)
 
 
 def in_play_row(league: League, match: Match, progress: MatchProgress | None) -> InPlay:
