@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import socket
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 
 from leaguekit.cli import host, manager
 from leaguekit.cli.operate import _format
+from leaguekit.protocol import times
 from leaguekit.transport.server.server import listen
 from tests.cli.conftest import CommandResult
 from tests.programs import Program, league
@@ -43,6 +46,37 @@ def test_a_player_is_added_and_shown_with_how_it_speaks(served: list[str], comma
     assert [one["rule"] for one in shown["broken_rules"]] == ["000-L0209"]
 
 
+def test_agents_with_problems_are_listed_in_words_and_as_json(served: list[str], command: Command) -> None:
+    command("add-player", "--endpoint", "http://127.0.0.1:8109/mcp", "--name", "Eve", *served)
+    said = command("agents", "--problems", *served)
+    assert (said.code, said.err) == (0, "")
+    assert "Eve (registered): 1 rule of the protocol broken" in said.out
+    shown = json.loads(command("agents", "--problems", "--json", *served).out)
+    assert "Eve" in [one["display_name"] for one in shown["agents"]]
+    assert shown["refused"] == []
+
+
+def test_problems_are_printed_one_per_line_with_times_and_without_control_characters() -> None:
+    at = "2026-01-15T10:30:00Z"
+    bob: dict[str, Any] = {
+        "agent_id": "P02", "display_name": "Bob\x1b", "state": "SUSPENDED", "out": None, "unreachable_since": at,
+        "sentences": ["2 technical losses", "5 time-outs"],
+    }  # fmt: skip
+    eve: dict[str, Any] = {
+        "role": "player",
+        "display_name": "Eve",
+        "endpoint": "",
+        "address": "10.0.0.7",
+        "code": "E048",
+    }
+    eve |= {"reason": "no", "first_at": at, "last_at": at, "count": 1}
+    first, _, second = _format("problems", {"agents": [bob], "refused": [eve]}).splitlines()
+    since = f"{times.parse_timestamp(at).astimezone():%H:%M:%S}"
+    assert first == f"P02 Bob� (suspended): 2 technical losses, 5 time-outs, unreachable since {since}"
+    assert second.startswith("refused: Eve, a player at no endpoint, from 10.0.0.7 (once, at ")
+    assert _format("problems", {"agents": [], "refused": []}) == "No agent of the league has problems."
+
+
 def test_a_player_that_cannot_be_added_is_refused_with_the_reason(served: list[str], command: Command) -> None:
     nowhere = command("add-player", "--endpoint", "nowhere", *served)
     assert nowhere.code == 2
@@ -57,6 +91,22 @@ def test_a_player_that_cannot_be_added_is_refused_with_the_reason(served: list[s
     helped = command("add-player", "--help")
     assert helped.code == 0
     assert "--endpoint URL" in helped.out
+
+
+def test_an_agent_that_was_refused_is_shown_with_the_reason_and_logged(served: list[str], command: Command) -> None:
+    url = served[1].removesuffix("/mcp")
+    body = json.dumps({"name": "Late", "endpoint": "http://127.0.0.1:8108/mcp", "game_types": ["chess"]}).encode()
+    sent = urllib.request.Request(f"{url}/register", body, {"content-type": "application/json"})
+    with urllib.request.urlopen(sent, timeout=10) as answer:
+        assert json.load(answer)["player_id"]
+    for _ in range(2):
+        with pytest.raises(urllib.error.HTTPError, match="400"):
+            urllib.request.urlopen(urllib.request.Request(f"{url}/register", b'{"name":"Lost"}'), timeout=10)
+    line = command("agents", *served).out.splitlines()[-1]
+    assert line.startswith("refused: Lost, a player at no endpoint, from 127.0.0.1 (2 times, last at 20")
+    assert "player_meta.contact_endpoint" in line
+    log = command("log", "--data-dir", served[3]).out
+    assert "Lost tried to register as a player and is refused: " in log
 
 
 def test_who_was_not_there_before_the_start_is_said() -> None:

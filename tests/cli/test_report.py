@@ -130,6 +130,8 @@ def test_replays_are_there_where_a_referee_handed_a_transcript_in(command: Comma
     assert re.search(r"\(P01\): 2 own", page.text)
     assert any("to   P01   GAME_INVITATION: you are PLAYER_A against P02" in text for text in page.texts["pre"])
     assert "(P03) did not choose in time" in page.text
+    assert "problems" in page.ids
+    assert re.search(r"[0-9] technical loss.*, [0-9]+ time-outs", page.text)
     # Where agents listen is nobody's business.
     assert "127.0.0.1" not in (tmp_path / "report" / "index.html").read_text()
 

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from leaguekit.games import game
 from leaguekit.league import commands, queries
-from leaguekit.league.events import Event, decode, encode
+from leaguekit.league.events import Event, RegistrationRefused, decode, encode
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
@@ -210,8 +210,9 @@ class Play:
     def epilogue(self) -> Play:
         """What can still happen when all is over.
 
-        Seats, codes, tolerated rule breaches, a revoked token, and a second report.
+        A refused registration, seats, codes, tolerated rule breaches, a revoked token, and a second report.
         """
+        self.do([refused(self.now)])
         self.do(commands.learn_form(self.league, "P01", "TYPE", self.now))
         broken = [m.BrokenRule(rule="decision 1", came="league_register", expected="register_player")]
         self.do(commands.note_broken_rules(self.league, "P01", broken, self.now))
@@ -257,3 +258,17 @@ def whole() -> Play:
     play.do(commands.readmit(play.league, "P05", "it lost its token", play.now))
     play.do(commands.change_settings(play.league, {"title": "Winter Cup", "choice_seconds": 60}, "slow", play.now))
     return play.play_all().epilogue()
+
+
+def refused(at: str, **changes: Any) -> RegistrationRefused:
+    """A refused registration."""
+    fields: dict[str, Any] = {
+        "at": at,
+        "role": "player",
+        "display_name": "Late",
+        "endpoint": "http://127.0.0.1:8999/mcp",
+        "address": "127.0.0.1",
+        "code": "E019",
+        "reason": "Registration closed - league already started",
+    }
+    return RegistrationRefused(**fields | changes)

@@ -186,7 +186,7 @@ def test_a_players_statistics_count_what_became_of_the_requests_that_it_was_sent
         for player_id in play.league.players
     }
     assert requests == {
-        "P01": m.RequestCounts(answered=2, timeouts=1, unreachable=1, wrong=1, retried=2, recovered=2),
+        "P01": m.RequestCounts(answered=2, timeouts=1, unreachable=1, wrong=1, illegal=1, retried=2, recovered=2),
         "P02": m.RequestCounts(answered=1),
         # Nothing is known of these.
         "P03": UNSET,

@@ -357,9 +357,27 @@ def test_a_referee_with_its_token_may_come_back_and_is_no_longer_lost() -> None:
 def test_a_token_moves_an_agent_to_another_port_of_its_host_at_most(role: str) -> None:
     play = Play(players=1, referees=1)
     own = "P01" if role == "player" else "REF01"
-    refusal = _rejected(play, role, 1, returning_id=own, meta={"contact_endpoint": "http://10.0.0.7:8101/mcp"})
+    meta = {"contact_endpoint": "http://10.0.0.7:8101/mcp"}
+    refusal = _rejected(play, role, 1, returning_id=own, may_be_referee=False, meta=meta)
     assert (refusal.code, refusal.number) == ("E058", None)
     assert "its host" in refusal.reason
+
+
+@pytest.mark.parametrize("role", ["player", "referee"])
+def test_an_agent_at_a_server_of_the_host_moves_with_the_host(role: str) -> None:
+    play = Play(players=2, referees=1).begin()
+    own = "P01" if role == "player" else "REF01"
+    make = play.player_applicant if role == "player" else play.referee_applicant
+    meta = {"contact_endpoint": "http://10.0.0.7:8101/mcp"}
+    applicant = make(1, returning_id=own, may_be_referee=False, is_at_own_server=True, meta=meta)
+    assert play.enter(applicant)[0] == own
+
+
+def test_a_referee_with_its_token_and_the_code_may_move_to_another_host() -> None:
+    play = Play(players=2, referees=1).begin()
+    meta = {"contact_endpoint": "http://10.0.0.7:8101/mcp"}
+    assert play.enter(play.referee_applicant(1, returning_id="REF01", meta=meta))[0] == "REF01"
+    assert play.league.referees["REF01"].meta.contact_endpoint == meta["contact_endpoint"]
 
 
 def test_a_returning_player_may_not_take_anothers_name() -> None:

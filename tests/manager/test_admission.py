@@ -11,6 +11,7 @@ import pytest
 
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.world import World
+from leaguekit.league import commands
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.manager.admission import RETURNS_BURST
 from leaguekit.manager.manager import Manager
@@ -294,6 +295,19 @@ async def test_a_new_referee_code_voids_the_old_one_and_those_who_are_in_stay_in
 
 
 @in_virtual_time
+async def test_an_agent_at_a_server_of_the_host_comes_back_when_the_host_has_another_address(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        world, settings = hall.world("other"), Settings(league_id=LEAGUE, seed_hex="5e" * 32)
+        own = ["http://10.0.0.9:9001/mcp"]
+        hall.manager = Manager(world, MemoryLog(), settings, "http://10.0.0.5/mcp", ADMIN, own_servers=own)
+        await hall.manager.open()
+        token = (await register_from(hall, "player", 1))["auth_token"]
+        assert_rejected(await register_from(hall, "player", 1, host="10.0.0.8", auth_token=token), "its host")
+        assert (await register_from(hall, "player", 1, host="10.0.0.9", auth_token=token))["player_id"] == "P01"
+        hall.running = None
+
+
+@in_virtual_time
 async def test_who_starts_a_manager_can_give_its_own_referees_a_code_of_their_own(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         world, settings = hall.world("other"), Settings(league_id=LEAGUE, seed_hex="5e" * 32)
@@ -302,6 +316,13 @@ async def test_who_starts_a_manager_can_give_its_own_referees_a_code_of_their_ow
         printed = await hall.manager.provide_referee_code(None)
         assert (await register_from(hall, "referee", 1, f"referee={CODE}"))["referee_id"] == "REF01"
         assert (await register_from(hall, "referee", 2, f"referee={printed}"))["referee_id"] == "REF02"
+        for number in (1, 2):
+            await register_from(hall, "player", number)
+        hall.manager.ledger.record(commands.start(hall.manager.ledger.league, hall.timestamp))
+        # A referee of the host itself may come after the start, and no other new one.
+        late = await register_from(hall, "referee", 3, f"referee={printed}")
+        assert (late["status"], late["error_code"]) == ("REJECTED", "E019")
+        assert (await register_from(hall, "referee", 3, f"referee={CODE}"))["referee_id"] == "REF03"
         hall.running = None
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from leaguekit.agents.server import agent_server
 from leaguekit.agents.world import World
+from leaguekit.league.problems import find_problems
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import MAX_TRANSCRIPT, manager_server
@@ -182,8 +183,13 @@ async def test_an_agent_that_is_rejected_is_told_why_and_gets_nothing(tmp_path: 
         taken = {"player": 2, "referee": 1}[role]
         full = {f"max_{role}s": taken, f"current_{role}s": taken}
         assert places == (full if why == "full" else {})
+        # The operator sees the refusal, and nothing else has changed.
+        (refused,) = find_problems(hall.league).refused
+        assert (refused.role, refused.code) == (role, code)
         if why != "late":
-            assert len(hall.log.disk.events) == before
+            new = [json.loads(event) for event in hall.log.disk.events[before:]]
+            assert [event["event"] for event in new] == ["RegistrationRefused"]
+            assert (new[0]["role"], new[0]["code"], new[0]["reason"]) == (role, code, result["reason"])
 
 
 proves(

@@ -20,7 +20,7 @@ from tests.agents.leagues import ADMIN, LEAGUE, Hall, Scripted, in_virtual_time,
 
 DEEDS = ("start", "pause", "resume", "withdraw", "disqualify", "rematch", "correct")
 LOOKS = ("status", "standings", "schedule")
-GUARDED = ("agents", "query")
+GUARDED = ("agents", "problems", "query")
 
 
 async def refused(hall: Hall, command: Any, **fields: Any) -> tuple[int, str]:

@@ -201,7 +201,7 @@ JOINING: dict[str, tuple[Habit, str | None, float]] = {
     "suspended, answers wrongly, then is silent": (
         first(1, answers_wrongly("E003"), is_silent),
         "JOIN_TIMEOUT",
-        26,
+        5,
     ),
 }
 MOVING: dict[str, tuple[Habit, str | None, float]] = {
@@ -445,14 +445,26 @@ def test_a_suspended_player_is_asked_once_and_told_of_the_loss():
 
 
 @pytest.mark.parametrize("posts", [False, True])
-def test_a_suspended_player_that_answers_is_active_again(posts):
-    match = new_match(suspended="B")
+def test_a_suspended_player_that_joins_and_then_is_silent_has_one_try_for_its_move(posts):
+    match = new_match(suspended="B", join=60.0)
     shell = Shell(match, {"A": joins, "B": is_silent if posts else joins}, {"A": moves("odd"), "B": is_silent})
     if posts:
         shell.post(1.0, Joined("B", None))
     shell.run()
     assert (shell.verdict.ruling, shell.verdict.faults) == ("CHOICE_TIMEOUT", {"B": "CHOICE_TIMEOUT"})
-    assert len([ask for ask in of(Ask, shell.effects) if (ask.side, ask.what) == ("B", "move")]) == 4
+    asks = [ask for ask in of(Ask, shell.effects) if ask.side == "B"]
+    assert [(ask.what, ask.deadline - ask.send_at) for ask in asks] == [("join", 5.0), ("move", 30.0)]
+
+
+def test_a_suspended_player_that_moves_is_asked_like_any_other_from_then_on():
+    game = GAMES["tic_tac_toe"]
+    cells = game.question(game.start(None), "A").valid_options
+    moving = {"A": first(1, moves(cells[0]), is_silent), "B": moves(cells[1])}
+    shell = Shell(new_match(game, drawn=None, suspended="A"), both(joins), moving)
+    shell.run()
+    asks = [ask for ask in of(Ask, shell.effects) if (ask.side, ask.what) == ("A", "move")]
+    assert len(asks) == 1 + 4
+    assert shell.match.tries("A") == (4, 4)
 
 
 WRONG_ANSWERS = (

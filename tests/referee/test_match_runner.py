@@ -954,8 +954,10 @@ def test_a_referee_whose_machine_cannot_call_for_long_voids_the_attempt_and_rule
         scene.player("P01"), scene.player("P02")
         await scene.start()
         void = await scene.play()
-        assert void["reason"] == "the referee could not call P01: too many open files"
-        assert void["could_not_call"] == "P01"
+        # Both calls end at the same time.
+        player_id = void["could_not_call"]
+        assert player_id in ("P01", "P02")
+        assert void["reason"] == f"the referee could not call {player_id}: too many open files"
         assert scene.times_of("manager", "MATCH_VOID_REPORT") == [match_runner.MAX_UNABLE_SECONDS]
         assert scene.manager.reports == scene.to("P01", "GAME_OVER") == []
         await scene.close()

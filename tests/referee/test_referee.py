@@ -758,6 +758,20 @@ async def test_the_manager_hears_where_a_match_stands_that_takes_its_time(scene:
 
 
 @in_virtual_time
+async def test_progress_has_the_deadline_of_the_try_that_runs_and_its_number(scene: Scene) -> None:
+    scene.player("P01", choose_parity_call=silent), scene.player("P02")
+    await scene.start()
+    await scene.play()
+    told = [
+        (one.at, one.params["deadline"][-6:-1], one.params["try_number"], one.params["max_tries"])
+        for one in scene.to("manager", "MATCH_PROGRESS")
+        if one.params["stage"] == "COLLECTING_CHOICES"
+    ]
+    # Each try has 30 seconds, and there are 2 seconds before each further one.
+    assert told == [(0.25, "30:30", 1, 4), (30.25, "31:02", 2, 4), (62.25, "31:34", 3, 4), (94.25, "32:06", 4, 4)]
+
+
+@in_virtual_time
 async def test_progress_never_delays_a_match_and_other_managers_hear_of_none(scene: Scene) -> None:
     scene.manager.scheme = None
     scene.player("P01", choose_parity_call=after(8)), scene.player("P02")

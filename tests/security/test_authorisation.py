@@ -258,6 +258,9 @@ async def test_what_is_refused_at_the_manager_is_refused_with_its_code_and_chang
         refused = [cell for cell in MANAGER_CELLS if cell.expected != "ok"]
         found = [cell._replace(expected=await played.outcome(cell)) for cell in refused]
         assert found == refused
+        # Refused registrations are recorded for the operator, and nothing else has changed.
+        assert {one.role for one in hall.league.refused.values()} == {"player", "referee"}
+        hall.league.refused.clear()
         assert hall.league.digest() == before
         assert hall.manager.runner.progress == {}
         assert hall.log.disk.kept == kept
@@ -278,7 +281,7 @@ async def test_every_command_of_the_operator_but_looking_needs_the_admin_token(t
         played = await Played.start(hall)
         before = hall.league.digest()
         commands = [*operator._ACTIONS, *ADMIN_QUERIES, *hall.manager._operator._secret_actions]
-        assert len(commands) == 19
+        assert len(commands) == 20
         for command in commands:
             for role, (_, token) in played._senders.items():
                 answer = await hall.post("operator", {"command": command, "admin_token": token or ""})

@@ -102,10 +102,13 @@ def test_every_message_to_a_player_has_all_that_somebody_insists_on(kind: str) -
     assert message["sender"] != "league_manager"
     nested = {"GAME_INVITATION": "game_invitation", "CHOOSE_PARITY_CALL": "parity_context"}.get(kind)
     if nested is not None:
-        inner = message[nested]
-        assert {name: message[name] for name in inner if name != "auth_token"} == {
-            name: value for name, value in inner.items() if name != "auth_token"
-        }
+        inner = message[nested] | {"auth_token": "drv-1"}
+        assert inner == message.get("context", {}) | {name: message[name] for name in message if name != nested}
+
+
+def test_the_context_of_a_call_has_the_opponent_and_the_own_record_beside_the_fields_of_the_call() -> None:
+    context = requests.add_expected_fields(sample("CHOOSE_PARITY_CALL"), "P01")["parity_context"]
+    assert {"opponent_id", "round_id", "match_id", "your_standings", "context", "deadline"} <= set(context)
 
 
 def test_the_manager_has_the_name_that_everybody_takes() -> None:
@@ -338,6 +341,9 @@ def test_the_message_is_found_wherever_it_is(answer: Json, broken: list[str]) ->
         (without(JOIN, "accept") | {"status": "ACK"}, ["000-L0614"]),
         (without(JOIN, "match_id"), ["000-L0608"]),
         (without(JOIN, "message_type"), ["000-L1371"]),
+        (without(JOIN, "message_type") | {"type": "GAME_JOIN_ACK"}, ["000-L1371"]),
+        (without(JOIN, "message_type", "accept") | {"type": "GAME_JOIN_ACK"}, ["000-L1371", "000-L0614"]),
+        (without(JOIN, "accept") | {"accepted": True}, ["000-L0614"]),
         (without(JOIN, "protocol"), ["000-L1370"]),
         (without(JOIN, "timestamp"), ["000-L1373"]),
         (JOIN | {"message_type": "GAME_INVITATION_RESPONSE"}, ["000-L1503"]),

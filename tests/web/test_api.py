@@ -231,6 +231,24 @@ async def test_an_author_reads_what_to_fix(tmp_path: Path) -> None:
 
 
 @in_virtual_time
+async def test_the_page_of_all_agents_and_the_operator_see_the_same_problems_the_worst_first(tmp_path: Path) -> None:
+    async with Hall(tmp_path, max_retries=0) as hall:
+        await hall.fill("random")
+        await clumsy(hall, 2, "Even")
+        await hall.register("player", 7, meta={"display_name": "Nobody"})
+        await hall.operate("start")
+        await hall.end()
+        page = (await get(Dashboard(hall.manager), "/api/agents")).json
+        shown = await hall.operate("problems")
+    (bad,), (refused,) = page["problems"], page["refused"]
+    assert (bad["id"], bad["sentences"]) == ("P02", ["1 technical loss", "4 illegal moves"])
+    assert (refused["name"], refused["code"]) == ("Nobody", "E048")
+    assert refused["reason"].startswith("Contact endpoint unreachable: nothing answered at …")
+    assert [(one["agent_id"], one["sentences"]) for one in shown["agents"]] == [("P02", bad["sentences"])]
+    assert url_of("player", 7) in shown["refused"][0]["reason"]
+
+
+@in_virtual_time
 async def test_what_an_agent_is_forgiven_stands_on_its_page_without_addresses_and_tokens(tmp_path: Path) -> None:
     async with Hall(tmp_path, profile="open") as hall:
         await hall.scripted("player", 1)

@@ -49,6 +49,8 @@ OURS = {
     "choice-key": {"000-L0832"},
     "join-accept": {"000-L0614"},
     "join-type": {"001-L0044"},
+    "join-fields": {"000-L0608", "000-L1370", "000-L1373"},
+    "message-type": {"000-L1371"},
     "arrival-timestamp": {"000-L0610"},
     "player-id": {"000-L0609", "000-L0831"},
     "sender": {"000-L1372"},

@@ -62,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
         # The command to continue needs the id.
         options.league_id = settings.league_id
     store = options.store or manager.default_store(options.data_dir, settings.league_id)
+    asyncio.run(stored_plans.recall_listening(options, store))
     if options.referees is None:
         options.referees = max(1, asyncio.run(stored_plans.count_referees(store)))
     if options.referees < 1:
@@ -99,16 +100,17 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     own = _repeat("--own", [*endpoints, *gateway_urls])
     # The referees register with a code that is passed only to them and the manager.
     code = {program.REFEREE_CODE_VARIABLE: new_code(token_bytes(ENTROPY_BYTES))}
-    processes.start("manager", sock, "manager", *shared, *chosen, *own, secrets=code)
+    processes.start("manager", sock, "manager", *shared, "--port", str(options.port), *chosen, *own, secrets=code)
     for number, (sock, endpoint) in enumerate(zip(referees, endpoints, strict=True), 1):
         name = f"Referee {number}"
         of_referee = ["--endpoint", endpoint, "--manager", url, "--name", name, "--max-concurrent", "10"]
         processes.start(name, sock, "referee", *shared, *of_referee, *_repeat("--own", gateway_urls), secrets=code)
     for sock, gateway_url in zip(gateways, gateway_urls, strict=True):
         processes.start("gateway", sock, "gateway", *at, "--endpoint", gateway_url, "--manager", url, *behind_proxy)
-    where = ["--port", str(options.port), "--referees", str(options.referees)]
-    where += ["--gateway"] if options.gateway else []
-    return shlex.join(["league", "host", *shared, *where, *map(redact_address, chosen)])
+    # The store says where to listen, and which addresses may be called.
+    again = ["league", "host", "--data-dir", str(options.data_dir), "--referees", str(options.referees)]
+    again += ["--gateway"] if options.gateway else []
+    return shlex.join([*again, *map(redact_address, chosen)])
 
 
 def _repeat(option: str, values: Iterable[str]) -> list[str]:

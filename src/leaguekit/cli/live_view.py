@@ -193,6 +193,8 @@ def _limit_rows(rows: Lines, max_rows: int, start: int) -> Lines:
 
 def _match_cells(one: InPlay, now: datetime, start: int, end: int) -> list[Cell]:
     stage = _STAGES.get(one.stage or "", "in play")
+    if (one.try_number or 1) > 1:
+        stage = f"try {one.try_number} of {one.max_tries}"
     seconds = "" if one.deadline is None else f"{max(0, round(_seconds_to(one.deadline, now)))} s"
     return [
         Cell(start, one.match_id, "lively"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import os
 import re
@@ -31,6 +32,7 @@ from leaguekit.store.opening import open_log
 
 if TYPE_CHECKING:
     from leaguekit.agents.world import World
+    from leaguekit.manager.manager import Manager
 
 EXAMPLES = """examples:
   league manager --start-when players=4,referees=2      start as soon as they are there
@@ -50,6 +52,8 @@ The admin token, which the operator's commands need, is in a file beside them th
 code, which referees on other machines need. They are printed on a terminal only. With --require-seat each player needs
 a seat code: `league seats new 30`.
 Started again with the same --store (or --league-id), the manager continues its league: same ids, tokens and schedule.
+--host, --port and --allow are kept in the store too. If this machine has another address in the same network now, the
+manager listens there.
 """
 
 # Some agents post their answers to this port, whichever referee asked.
@@ -60,7 +64,9 @@ _MEMORY_NOTE = " (nothing is kept: the league is lost when the manager ends)"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    program.add_options(parser, port=8000)
+    program.add_options(parser, port=stored_plans.DEFAULT_PORT)
+    # Without these options, what the store says is done.
+    parser.set_defaults(host=None, port=None)
     program.add_allow_option(parser)
     program.add_proxy_options(parser)
     parser.add_argument("--title", metavar="TEXT", help="what pages and reports call the league, such as 'Winter Cup'")
@@ -116,6 +122,8 @@ def add_rounds_option(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     settings = settings_from(options)
     when = check_options(options)
+    store = options.store or default_store(options.data_dir, settings.league_id)
+    asyncio.run(stored_plans.recall_listening(options, store))
     return program.run(lambda stop: _serve(options, settings, when, stop), options.parent_fd)
 
 
@@ -254,6 +262,7 @@ async def _serve(
             referee_code=os.environ.get(program.REFEREE_CODE_VARIABLE),
             keep=keep,
             max_per_address=options.max_per_address or MAX_PER_ADDRESS,
+            own_servers=options.own,
         )
         try:
             await manager.open()
@@ -264,7 +273,6 @@ async def _serve(
         keep(ADMIN_TOKEN, admin_token)
         opened.push_async_callback(manager.close)
         referee_code = await manager.provide_referee_code(kept_code.decode(errors="replace").strip())
-        manager.runner.outages.gateways = frozenset(options.own)
         manager.runner.start_when, manager.runner.start_at = start.when, start.at
         server = manager_server(manager, sock, names=options.host_name, proxies=proxies, web=_dashboard)
         await server.start()
@@ -278,6 +286,7 @@ async def _serve(
             f"{_secrets(None if known else admin_token, referee_code, folder / REFEREE_CODE)}"
             f"{_OPEN_PROFILE_NOTE if settings.profile == 'open' else ''}"
         )
+        _print_events(options, manager, opened)
         try:
             await run_until(stop, manager.run())
             if not stop.is_set():
@@ -286,6 +295,14 @@ async def _serve(
         except StoreError as error:
             raise CommandError(f"the league cannot go on: {error}") from None
     return stop.exit_code
+
+
+def _print_events(options: argparse.Namespace, manager: Manager, opened: contextlib.AsyncExitStack) -> None:
+    """Print the events of the league, unless ``league run`` shows it."""
+    from leaguekit.cli.event_printer import EventPrinter
+
+    if options.run_plan is None:
+        opened.push_async_callback(EventPrinter(manager.ledger, program.print_notice).close)
 
 
 def _secrets(new_admin_token: str | None, referee_code: str | None, code_file: Path) -> str:
@@ -311,6 +328,8 @@ async def _resolve_settings(
         stored_plans.check_requested_settings(stored, requested_settings(options), store)
     if options.run_plan is not None:
         await log.keep(stored_plans.RUN, options.run_plan.encode())
+    else:
+        await stored_plans.keep_listening(log, options)
     return stored or settings
 
 

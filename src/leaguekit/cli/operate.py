@@ -16,6 +16,7 @@ import msgspec
 from leaguekit.cli import CommandError, add_data_dir_option, add_manager_option
 from leaguekit.cli.manager_client import ManagerClient, admin_token, confirm, naming_token_file
 from leaguekit.cli.tables import json_line, pluralize, standings_table, table
+from leaguekit.league.problems import Problems
 from leaguekit.league.sentences import add_player_names
 from leaguekit.league.settings import full_name
 from leaguekit.protocol import times
@@ -32,7 +33,7 @@ EXAMPLES = """examples:
   league status
   league standings --json
   league schedule --round 2
-  league agents
+  league agents --problems      (the worst first; and the registrations that were refused)
   league query GET_PLAYER_STATS --player "Bob's agent"
   league pause --reason "lunch"
   league resume
@@ -59,6 +60,12 @@ _DEPARTURE: dict[str, dict[str, Any]] = {
 }
 # The arguments of each command beside the common ones.
 _ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
+    "agents": {
+        "--problems": {
+            "action": "store_true",
+            "help": "only those with problems, the worst first, and refused applicants",
+        }
+    },
     "add-player": {
         "--endpoint": {"metavar": "URL", "required": True, "help": "where it listens"},
         "--name": {"metavar": "NAME", "dest": "display_name", "help": "its name in the league"},
@@ -117,6 +124,8 @@ def run(options: argparse.Namespace) -> int:
         for name in ("player_id", "endpoint", "display_name", "match_id", "round_id", "reason", "outcome", "query_type")
         if getattr(options, name, None) is not None
     }
+    if options.command == "agents" and options.problems:
+        options.command = "problems"
     params["command"] = options.command.replace("-", "_")
     if options.command == "set":
         params |= {"settings": _read_changes(options.changes)} if options.changes else {"command": "settings"}
@@ -263,8 +272,10 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         return table(["match", "A", "B", "result"], rows) if rows else "There is no schedule yet."
     if command == "query":
         return escaped(json.dumps(answer["data"], ensure_ascii=False, indent=2))
+    if command == "problems":
+        return _format_problems(answer)
     if command == "agents":
-        return _format_agents(answer["agents"])
+        return "\n".join([_format_agents(answer["agents"]), *_format_refused(answer)])
     if "settings" in answer:
         rows = [
             [name, json.dumps(value, ensure_ascii=False), "yes" if name in answer["changeable"] else "no"]
@@ -321,6 +332,37 @@ def _format_agents(agents: list[dict[str, Any]]) -> str:
             for broken in one.get("broken_rules", ())
         ]
     return "\n".join(lines)
+
+
+def _format_problems(answer: dict[str, Any]) -> str:
+    """The agents with problems, one per line, and the refused registrations."""
+    lines = []
+    for one in msgspec.convert(answer, Problems).agents:
+        since = f", unreachable since {_local_time(one.unreachable_since)}" if one.unreachable_since else ""
+        state = (one.out or one.state).lower()
+        lines.append(sanitize_line(f"{one.agent_id} {one.display_name} ({state}): {', '.join(one.sentences)}{since}"))
+    return "\n".join([*(lines or ["No agent of the league has problems."]), *_format_refused(answer)])
+
+
+def _local_time(at: str) -> str:
+    return f"{times.parse_timestamp(at).astimezone():%H:%M:%S}"
+
+
+def _format_refused(answer: dict[str, Any]) -> list[str]:
+    """The agents that tried to register and were refused, the latest first. An older manager does not send them."""
+    refused = answer.get("refused", ())
+    lines = [
+        f"refused: {one['display_name'] or 'without a name'}, a {one['role']} at {one['endpoint'] or 'no endpoint'}, "
+        f"from {one['address'] or 'unknown'} ({_times(one)} {one['last_at']}): {one['reason']} ({one['code']})"
+        for one in refused
+    ]
+    if answer.get("unrecorded"):
+        lines.append(f"refused: {answer['unrecorded']:,} more attempts since the manager was started")
+    return ["", *map(sanitize_line, lines)] if lines else []
+
+
+def _times(refused: dict[str, Any]) -> str:
+    return "once, at" if refused["count"] == 1 else f"{refused['count']} times, last at"
 
 
 def _format_count(broken: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,7 +26,7 @@ from leaguekit.protocol.refusals import Refuse
 from leaguekit.transport.addresses import Address, AddressPolicy, Network, read_url
 from leaguekit.transport.base import Unreachable
 from leaguekit.transport.descriptors import max_descriptors
-from leaguekit.transport.server.server import listen
+from leaguekit.transport.server.server import CannotListen, listen
 
 
 class Stop(asyncio.Event):
@@ -105,6 +105,31 @@ def policy_for(options: argparse.Namespace) -> AddressPolicy:
     except ValueError as error:
         raise CommandError(f"--allow {allowed}: {error}") from None
     raise CommandError(f"--allow must be local, lan=CIDR,… or public, got {allowed!r}")
+
+
+def current_address(options: argparse.Namespace) -> str:
+    """The address of ``--host``, or what has replaced it if this machine has another address in the same network now.
+
+    Raises CommandError if it has none.
+    """
+    with contextlib.suppress(CannotListen):
+        listen(options.host, 0).close()
+        return str(options.host)
+    policy, towards = policy_for(options), outward_url(options)
+    with contextlib.suppress(OSError, Unreachable):
+        url = read_url(towards)
+        with socket.socket(socket.AF_INET6 if ":" in url.host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            # Nothing is sent. The system only chooses the route.
+            probe.connect((url.host, url.port))
+            found = probe.getsockname()[0]
+        if options.allow == "public" or not policy.forbids(f"http://{_format_host(ip_address(found))}/"):
+            print_notice(f"{options.host} is no longer an address of this machine: listening at {found}")
+            return str(found)
+    where = f"none in --allow {options.allow}" if options.allow else "no other"
+    raise CommandError(
+        f"{options.host} is no longer an address of this machine, which has {where}. Say where to listen, and which "
+        "addresses may be called, such as --host 0.0.0.0 --allow lan=192.168.1.0/24"
+    )
 
 
 def open_socket(options: argparse.Namespace, manager: str = "") -> tuple[socket.socket, str]:

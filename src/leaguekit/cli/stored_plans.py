@@ -6,6 +6,7 @@ league.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import re
 import shlex
@@ -16,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from leaguekit.cli import CommandError
+from leaguekit.cli import CommandError, program
 from leaguekit.cli.stores import decode_event, describe_missing_events, iterate_events, opened
 from leaguekit.league import events as e
 from leaguekit.league.settings import CHANGEABLE, Settings
@@ -26,7 +27,10 @@ from leaguekit.store.base import EventLog, LogReader, StoreError, redact_address
 
 # The keys of the plans in the store.
 START = "start"
+LISTENING = "listening"
 RUN = "run"
+# The port of a manager.
+DEFAULT_PORT = 8000
 # Settings whose options have another name or another form.
 _OPTIONS = {"game_type": "--game", "seed_hex": "--seed"}
 
@@ -41,6 +45,14 @@ class StartPlan(Struct, frozen=True, omit_defaults=True):
     @property
     def when(self) -> tuple[int, int] | None:
         return None if self.players is None or self.referees is None else (self.players, self.referees)
+
+
+class Listening(Struct, frozen=True):
+    """Where a manager listens, and which addresses it may call (--host, --port and --allow)."""
+
+    host: str = program.HOST
+    port: int = DEFAULT_PORT
+    allow: str | None = None
 
 
 class RunPlan(Struct, frozen=True, kw_only=True):
@@ -59,6 +71,41 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     ports: dict[str, int] = {}
     profile: Profile = "spec"
     title: str = ""
+
+
+async def recall_listening(options: argparse.Namespace, store: str | Path) -> None:
+    """Set the options --host, --port and --allow that are not given as they were before, or to their defaults.
+
+    A process that is started by another one has a socket already. Raises CommandError if the machine has lost the
+    address at which the manager listened, and has no other address in the same network.
+    """
+    before = Listening() if options.socket_fd is not None else await _read_listening(store)
+    is_host_given = options.host is not None
+    for name in Listening.__struct_fields__:
+        if getattr(options, name) is None:
+            setattr(options, name, getattr(before, name))
+    if not is_host_given:
+        options.host = program.current_address(options)
+
+
+async def keep_listening(log: EventLog, options: argparse.Namespace) -> None:
+    """Store where the manager listens, for the next start."""
+    plan = msgspec.json.encode(Listening(options.host, options.port, options.allow))
+    if plan != await log.kept(LISTENING):
+        await log.keep(LISTENING, plan)
+
+
+async def _read_listening(store: str | Path) -> Listening:
+    try:
+        async with opened(store) as reader:
+            kept = await reader.kept(LISTENING)
+    except StoreError:
+        return Listening()
+    try:
+        return Listening() if kept is None else msgspec.json.decode(kept, type=Listening)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        again = "say it again with --host, --port and --allow"
+        raise CommandError(f"the store does not say readably where the manager listens ({error}): {again}") from None
 
 
 async def read_settings(log: LogReader) -> Settings | None:

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from leaguekit.league.settings import Settings
+from leaguekit.protocol.ids import Role
 from leaguekit.protocol.messages import BrokenRule, MatchResult, PlayerMeta, RefereeMeta
 
 
@@ -48,6 +49,20 @@ class RefereeRegistered(_Registered, frozen=True, kw_only=True):
     meta: RefereeMeta
     # Whether it implements only the documents. Older releases did not accept such a referee.
     shows_own_token: bool = False
+
+
+class RegistrationRefused(_Event, frozen=True, kw_only=True):
+    """An agent tried to register and was refused. Every text is as the agent sent it; what it did not say is empty."""
+
+    role: Role
+    display_name: str
+    endpoint: str
+    # The network address that the request came from.
+    address: str
+    code: str
+    reason: str
+    # The attempts since the last such event of the same agent.
+    count: int = 1
 
 
 class SeatsIssued(_Event, frozen=True, kw_only=True):
@@ -265,6 +280,7 @@ Event = (
     LeagueCreated
     | PlayerRegistered
     | RefereeRegistered
+    | RegistrationRefused
     | SeatsIssued
     | SeatRevoked
     | RefereeCodeSet

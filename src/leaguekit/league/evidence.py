@@ -15,6 +15,8 @@ from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.messages import RequestCounts, ResultDetails
 
 TIMEOUT, UNREACHABLE = "E001", "E009"
+# The codes of an illegal move: in the game of the documents, and in all other games.
+ILLEGAL_MOVES = ("E004", "E057")
 # What an accepted answer is called in the evidence.
 ACCEPTED = ("joined", "moved", "refused")
 
@@ -85,5 +87,6 @@ def count_requests(counts: RequestCounts, evidence: PlayerEvidence) -> None:
             counts.timeouts += entry.what == TIMEOUT
             counts.unreachable += entry.what == UNREACHABLE
             counts.wrong += entry.is_wrong
+            counts.illegal += entry.what in ILLEGAL_MOVES
             counts.retried += not has_failed
             has_failed = True

@@ -410,6 +410,7 @@ _CHECKS: Mapping[type[e.Event], Callable[[Any, League], Iterator[Discrepancy]]] 
     e.FailuresCounted: _failures_counted,
     e.PlayerSuspended: _player_suspended,
     e.PlayerReturned: _player_returned,
+    e.RegistrationRefused: lambda *_: iter(()),
     e.FormLearned: _form_learned,
     e.RulesBroken: _rules_broken,
     e.RoundCompleted: _round_completed,

@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct
 from leaguekit.league.events import PlayerRegistered, RefereeRegistered
 from leaguekit.league.standings import WIN_POINTS
 from leaguekit.protocol.fields import INT32_MAX, AgentState, ResultStatus
+from leaguekit.protocol.ids import Role
 from leaguekit.protocol.messages import MatchResult, PlayerMeta, RefereeMeta, ResultDetails
 
 Departure = Literal["WITHDRAWAL", "DISQUALIFICATION"]
@@ -24,6 +25,8 @@ class Player(Struct, kw_only=True):
     # The latest registration.
     registered: PlayerRegistered
     failures: int = 0
+    # The time of the first of them; None if there is none.
+    silent_since: str | None = None
     # Why it has left the league; None while it is in the league.
     out: Departure | None = None
     out_reason: str = ""
@@ -35,6 +38,11 @@ class Player(Struct, kw_only=True):
     playing: str | None = None
     # Its matches that have not ended, in their order.
     unplayed: dict[str, None] = {}
+
+    def count_failures(self, failures: int, at: str) -> None:
+        """Set the number of consecutive calls that it did not answer."""
+        self.failures = failures
+        self.silent_since = (self.silent_since or at) if failures else None
 
     @property
     def meta(self) -> PlayerMeta:
@@ -52,7 +60,8 @@ class Referee(Struct, kw_only=True):
     id: str
     state: AgentState
     registered: RefereeRegistered
-    lost: bool = False
+    # Since when it does not answer; None if it answers.
+    lost_since: str | None = None
     assigned_matches: dict[str, None] = {}
 
     @property
@@ -62,6 +71,10 @@ class Referee(Struct, kw_only=True):
     @property
     def key(self) -> bytes:
         return bytes.fromhex(self.registered.key)
+
+    @property
+    def lost(self) -> bool:
+        return self.lost_since is not None
 
     @property
     def shows_own_token(self) -> bool:
@@ -95,6 +108,20 @@ class RuleBreach(Struct, kw_only=True):
     first_at: str
     came: str
     expected: str
+    count: int = 0
+
+
+class RefusedAgent(Struct, kw_only=True):
+    """An agent that tried to register and was refused, with the latest reason."""
+
+    role: Role
+    display_name: str
+    endpoint: str
+    address: str
+    code: str
+    reason: str
+    first_at: str
+    last_at: str
     count: int = 0
 
 

@@ -27,6 +27,7 @@ from leaguekit.protocol.ids import OLDEST_VERSION, PROTOCOL_VERSION, Role, is_su
 from leaguekit.protocol.messages import PlayerMeta, RefereeMeta
 from leaguekit.protocol.tokens import SCHEME
 
+MAX_NAME = 50
 # A repeat of a registration is recognised within this time.
 REPEAT_SECONDS = 60.0
 # The reason for rejecting a player that was withdrawn or disqualified. The operator's reason follows it.
@@ -76,10 +77,12 @@ class Applicant(NamedTuple, Generic[MetaT]):
     # The sender in the request, and the network address that it came from.
     sender: str = ""
     address: str = ""
-    # The agent whose token the request has. With a token, an agent may move only to another port of its host.
+    # The agent whose token the request has. With a token alone, an agent may move only to another port of its host.
     returning_id: str | None = None
     # The verifier of the seat code in the request. The holder of a seat may register from any address.
     seat: str | None = None
+    # Whether its endpoint is at a server that was started together with the manager: a referee, or the gateway.
+    is_at_own_server: bool = False
     # Whether the request has the referees' code, or comes from an address that needs no code.
     may_be_referee: bool = True
     # The id that the agent states when it is asked. An agent that knows its id has received the answer to its
@@ -113,10 +116,32 @@ def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> s
         raise Rejected("player", "E058", f"{HAS_LEFT}: {league.players[known].out_reason}")
     _check_content("player", league, applicant.meta, league.players.get(known or ""))
     _check_unlike_others(league, applicant.meta, known)
-    stays_with = league.players[known].meta.contact_endpoint if known and not by_seat else None
+    may_move = by_seat or applicant.is_at_own_server
+    stays_with = league.players[known].meta.contact_endpoint if known and not may_move else None
     _check_endpoint("player", league, applicant, known, stays_with)
     wanted = applicant.wanted_id
     return known or (wanted if wanted and wanted not in league.players else player_id(league.next_player))
+
+
+def number_name(league: League, applicant: Applicant[PlayerMeta]) -> Applicant[PlayerMeta]:
+    """The applicant with a number after its name, if a player at another endpoint has that name.
+
+    Several programs of the field have the same default name. A program at the same endpoint may be the same player, so
+    its name is not changed.
+    """
+    seat = league.seats.get(applicant.seat or "")
+    owner = endpoint_owner(league, applicant.meta.contact_endpoint)
+    own = (None, applicant.returning_id, None if seat is None else seat.holder, owner)
+    name, number = names.normalize(applicant.meta.display_name), 1
+    numbered = name
+    while any(league.names.get(form) not in own for form in names.confusable_forms(numbered)):
+        number += 1
+        numbered = f"{name[: MAX_NAME - 1 - len(str(number))].rstrip()} {number}"
+    return (
+        applicant
+        if numbered == name
+        else applicant._replace(meta=structs.replace(applicant.meta, display_name=numbered))
+    )
 
 
 def register_player(
@@ -160,7 +185,9 @@ def admit_referee(league: League, applicant: Applicant[RefereeMeta], at: str) ->
     if known is not None and not by_seat:
         _check_shown_token(league.referees[known], applicant.meta)
     _check_content("referee", league, applicant.meta, league.referees.get(known or ""))
-    stays_with = league.referees[known].meta.contact_endpoint if known and not by_seat else None
+    # With the code besides its token, a referee may move to another host.
+    may_move = by_seat or applicant.is_at_own_server or applicant.may_be_referee
+    stays_with = league.referees[known].meta.contact_endpoint if known and not may_move else None
     _check_endpoint("referee", league, applicant, known, stays_with)
     return known or _new_referee_id(league, applicant.meta.display_name)
 

@@ -13,6 +13,7 @@ import msgspec
 
 from leaguekit.league import events as e
 from leaguekit.protocol.messages import MatchResult
+from leaguekit.protocol.plain_text import remove_addresses
 
 # Fields by which an agent is recognised, or with which a registration could be repeated.
 _SECRET = ("verifier", "key", "seat", "conversation_id", "timestamp", "sender")
@@ -47,6 +48,10 @@ class EventFormatter:
                 for name in _SECRET if self._endpoints else (*_SECRET, *_PRIVATE):
                     fields.pop(name, None)
                     fields["meta"].pop(name, None)
+            case e.RegistrationRefused():
+                if not self._endpoints:
+                    fields = {name: value for name, value in fields.items() if name not in ("endpoint", "address")}
+                    fields["reason"] = remove_addresses(event.reason)
             case e.SeatsIssued():
                 fields["seats"] = [name for name, _ in event.seats]
                 # The names and e-mail addresses of people are for the operator only.
@@ -127,6 +132,13 @@ def _changed(event: e.SettingsChanged) -> str:
     return f"The operator sets {changes}{_because(event.reason)}"
 
 
+def _refused(event: e.RegistrationRefused) -> str:
+    name, times = event.display_name or f"A {event.role} without a name", ""
+    if event.count > 1:
+        times = f" {event.count} times"
+    return f"{name} tried to register as a {event.role}{times} and is refused: {event.reason} ({event.code})"
+
+
 def _because(reason: str) -> str:
     return f": {reason}" if reason else ""
 
@@ -135,6 +147,7 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     e.LeagueCreated: _created,
     e.PlayerRegistered: lambda event: f"{event.player_id} is registered: {event.meta.display_name}",
     e.RefereeRegistered: lambda event: f"{event.referee_id} is registered: {event.meta.display_name}",
+    e.RegistrationRefused: _refused,
     e.SeatsIssued: _issued,
     e.SeatRevoked: lambda event: f"The seat {event.seat_id} is revoked",
     e.RefereeCodeSet: lambda _event: "Referees come in with a new code",

@@ -21,12 +21,25 @@ from leaguekit.league import events as e
 from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.evidence import count_requests, read_evidence
 from leaguekit.league.names import confusable_forms
-from leaguekit.league.records import Departure, Match, Player, Referee, Round, RuleBreach, Seat, failures_after
+from leaguekit.league.records import (
+    Departure,
+    Match,
+    Player,
+    Referee,
+    RefusedAgent,
+    Round,
+    RuleBreach,
+    Seat,
+    failures_after,
+)
 from leaguekit.league.settings import Settings, changed_settings
 from leaguekit.league.standings import Row, Table, is_technical
 from leaguekit.protocol.fields import INT32_MAX, AgentState, LeagueState
-from leaguekit.protocol.ids import match_id, match_numbers, player_id
+from leaguekit.protocol.ids import Role, match_id, match_numbers, player_id
 from leaguekit.protocol.messages import MatchResult, MoveOrigins, RequestCounts, ResultDetails
+
+# The number of refused agents that are remembered. The log contains all that were recorded.
+MAX_REFUSED = 200
 
 _AGENT_STATES: dict[LeagueState, AgentState] = {
     "WAITING_FOR_REGISTRATIONS": "REGISTERED",
@@ -63,6 +76,8 @@ class League:
     referee_code: str | None
     # Reasons for which the operator should look at a match, by match.
     flags: dict[str, list[str]]
+    # Agents that tried to register and were refused, by ``refused_key``. The latest is the last.
+    refused: dict[str, RefusedAgent]
     # Rule breaches that were tolerated, by agent and rule.
     broken_rules: dict[str, dict[str, RuleBreach]]
     # The origins of players' moves, as the players state them, in all matches that referees reported. A match that
@@ -81,7 +96,7 @@ class League:
         self.waiting, self.held = {}, {}
         self.names, self.endpoints, self.verifiers, self.seats = {}, {}, {}, {}
         self.referee_code, self.flags, self.broken_rules = None, {}, {}
-        self.move_origins, self.requests = {}, {}
+        self.move_origins, self.requests, self.refused = {}, {}, {}
         self.next_player = 1
 
     def digest(self) -> str:
@@ -132,7 +147,8 @@ class League:
         else:
             self._remove_from_indexes(player)
             self._release_name(player)
-        player.registered, player.state, player.failures = event, _AGENT_STATES[self.state], 0
+        player.registered, player.state = event, _AGENT_STATES[self.state]
+        player.count_failures(0, event.at)
         player.readmitted = False
         self._add_to_indexes(player)
         self.names |= dict.fromkeys(confusable_forms(player.meta.display_name), player.id)
@@ -146,8 +162,25 @@ class League:
             referee = self.referees[event.referee_id] = Referee(id=event.referee_id, state="INIT", registered=event)
         else:
             self._remove_from_indexes(referee)
-        referee.registered, referee.state, referee.lost = event, _AGENT_STATES[self.state], False
+        referee.registered, referee.state, referee.lost_since = event, _AGENT_STATES[self.state], None
         self._add_to_indexes(referee)
+
+    def _registration_refused(self, event: e.RegistrationRefused) -> None:
+        key = refused_key(event.role, event.endpoint, event.display_name, event.address)
+        before = self.refused.pop(key, None)
+        if len(self.refused) >= MAX_REFUSED:
+            del self.refused[next(iter(self.refused))]
+        self.refused[key] = RefusedAgent(
+            role=event.role,
+            display_name=event.display_name,
+            endpoint=event.endpoint,
+            address=event.address,
+            code=event.code,
+            reason=event.reason,
+            first_at=event.at if before is None else before.first_at,
+            last_at=event.at,
+            count=min(event.count + (0 if before is None else before.count), INT32_MAX),
+        )
 
     def _seats_issued(self, event: e.SeatsIssued) -> None:
         people = event.people or [("", "")] * len(event.seats)
@@ -209,7 +242,7 @@ class League:
         match.reported = True
         for name in match.players:
             player = self.players[name]
-            player.failures = failures_after(player.failures, event.result.details, name)
+            player.count_failures(failures_after(player.failures, event.result.details, name), event.at)
         for name, origins in (event.result.details.move_origins or {}).items():
             self.move_origins.setdefault(self.players[name].id, MoveOrigins()).add(origins)
         for name, evidence in read_evidence(event.result.details).items():
@@ -236,14 +269,14 @@ class League:
 
     def _referee_lost(self, event: e.RefereeLost) -> None:
         referee = self.referees[event.referee_id]
-        referee.lost, referee.state = True, "SUSPENDED"
+        referee.lost_since, referee.state = event.at, "SUSPENDED"
 
     def _referee_returned(self, event: e.RefereeReturned) -> None:
         referee = self.referees[event.referee_id]
-        referee.lost, referee.state = False, _AGENT_STATES[self.state]
+        referee.lost_since, referee.state = None, _AGENT_STATES[self.state]
 
     def _failures_counted(self, event: e.FailuresCounted) -> None:
-        self.players[event.player_id].failures = event.in_a_row
+        self.players[event.player_id].count_failures(event.in_a_row, event.at)
 
     def _player_suspended(self, event: e.PlayerSuspended) -> None:
         self.players[event.player_id].state = "SUSPENDED"
@@ -321,6 +354,8 @@ class League:
 
     def _add_to_indexes(self, agent: Player | Referee) -> None:
         self.endpoints[str(parse_endpoint(agent.meta.contact_endpoint))] = agent.id
+        role: Role = "player" if isinstance(agent, Player) else "referee"
+        self.refused.pop(refused_key(role, agent.meta.contact_endpoint), None)
         self.verifiers[agent.registered.verifier] = agent.id
 
     def _remove_from_indexes(self, agent: Player | Referee) -> None:
@@ -382,6 +417,7 @@ _FOLDS: Mapping[type[e.Event], Callable[[League, Any], None]] = {
     e.LeagueCreated: League._league_created,
     e.PlayerRegistered: League._player_registered,
     e.RefereeRegistered: League._referee_registered,
+    e.RegistrationRefused: League._registration_refused,
     e.SeatsIssued: League._seats_issued,
     e.SeatRevoked: League._seat_revoked,
     e.RefereeCodeSet: League._referee_code_set,
@@ -413,6 +449,11 @@ _FOLDS: Mapping[type[e.Event], Callable[[League, Any], None]] = {
     e.MatchReplayed: League._match_replayed,
     e.ResultCorrected: League._result_corrected,
 }
+
+
+def refused_key(role: Role, endpoint: str, display_name: str = "", address: str = "") -> str:
+    """The text by which a refused agent is recognised: its endpoint, or else its name and its address."""
+    return f"{role} {endpoint or f'{address} {display_name}'}"
 
 
 def fold(events: Iterable[e.Event]) -> League:

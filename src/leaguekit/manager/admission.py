@@ -7,7 +7,7 @@ import hmac
 import logging
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -17,7 +17,8 @@ from msgspec import UNSET
 from leaguekit.agents.calls import has_registration_digest, ping, registration_digest
 from leaguekit.agents.logs import log_fields
 from leaguekit.agents.world import World
-from leaguekit.league import commands
+from leaguekit.league import commands, names
+from leaguekit.league.endpoints import is_same_server
 from leaguekit.league.records import Player, Referee
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.reachability import (
@@ -27,6 +28,7 @@ from leaguekit.manager.reachability import (
     check_players_per_address,
     check_reachable,
 )
+from leaguekit.manager.refused_registrations import RefusedRegistrations
 from leaguekit.protocol import codes, ids, tokens
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
@@ -72,6 +74,7 @@ class Admission:
     """Registers agents. ``referee_code`` is an additional code for referees, besides the league's own.
 
     ``max_per_address`` is the number of players that may register from one address, or listen at one host.
+    ``own_servers`` are the URLs of the servers that were started together with the manager. Their agents move with it.
     """
 
     def __init__(
@@ -79,17 +82,21 @@ class Admission:
         world: World,
         ledger: Ledger,
         endpoint: str,
+        refused: RefusedRegistrations,
         *,
         grant_ids: bool,
         referee_code: str | None,
         max_per_address: int,
+        own_servers: Collection[str] = (),
     ) -> None:
         self._world = world
         self._now = world.timestamp
         self._ledger = ledger
         self._endpoint = endpoint
+        self._refused = refused
         self._grant_ids = grant_ids
         self._max_per_address = max_per_address
+        self._own_servers = own_servers
         # By agent, the last token that this process has issued.
         self._issued: dict[str, _IssuedToken] = {}
         # By referee, for those that show players their own token: the addresses from which that token is accepted.
@@ -126,7 +133,11 @@ class Admission:
 
     async def register_player(self, request: m.LeagueRegisterRequest, peer: Peer) -> m.LeagueRegisterResponse:
         player_id, fields = await self._register("player", request, request.player_meta, peer)
-        return m.LeagueRegisterResponse(**self._echo(request), **fields, player_id=player_id)
+        response = m.LeagueRegisterResponse(**self._echo(request), **fields, player_id=player_id)
+        name = self._ledger.league.players[player_id].meta.display_name if player_id else ""
+        if name and name != names.normalize(request.player_meta.display_name):
+            response.display_name = name
+        return response
 
     async def register_referee(self, request: m.RefereeRegisterRequest, peer: Peer) -> m.RefereeRegisterResponse:
         referee_id, fields = await self._register("referee", request, request.referee_meta, peer)
@@ -141,6 +152,8 @@ class Admission:
     ) -> tuple[str | None, dict[str, Any]]:
         """Register an agent. Returns its id, or None if it is rejected, and the other fields of the answer."""
         applicant, hosts = self._applicant(request, meta, peer), frozenset[str]()
+        if role == "player" and self._ledger.league.settings.profile == "open":
+            applicant = commands.number_name(self._ledger.league, applicant)
         try:
             await self._resolve_conflict(role, applicant, peer)
             with self._count_wrong_repeats(applicant):
@@ -152,6 +165,9 @@ class Admission:
             agent_id = self._admit(role, applicant, peer)
             self._limit_returns(agent_id)
         except commands.Rejected as rejected:
+            self._refused.note(
+                role, meta.display_name, meta.contact_endpoint, peer, code=rejected.code, reason=rejected.reason
+            )
             return None, {
                 "status": "REJECTED",
                 "reason": rejected.reason,
@@ -163,7 +179,7 @@ class Admission:
         self._token_hosts[agent_id] = hosts
         register = commands.register_player if role == "player" else commands.register_referee
         self._ledger.record(register(self._ledger.league, applicant, **proof, at=self._now()))
-        log.info("%s registered as %s", meta.display_name, agent_id, extra=log_fields(request))
+        log.info("%s registered as %s", applicant.meta.display_name, agent_id, extra=log_fields(request))
         return agent_id, {
             "status": "ACCEPTED",
             "reason": None,
@@ -179,6 +195,10 @@ class Admission:
         # All are compared, always: the time must not show which one is right.
         return any([hmac.compare_digest(verifier, one) for one in known])  # noqa: C419
 
+    def _is_additional_code(self, code: str | None) -> bool:
+        verifier = codes.verifier("referee", code or "").hex()
+        return self._additional_code is not None and hmac.compare_digest(verifier, self._additional_code)
+
     def _applicant(
         self, request: m.LeagueRegisterRequest | m.RefereeRegisterRequest, meta: Any, peer: Peer
     ) -> commands.Applicant[Any]:
@@ -186,7 +206,7 @@ class Admission:
         if request.auth_token is not UNSET:
             known = self._ledger.league.agent_with(tokens.verifier(request.auth_token))
             known = known if known is not None and self.accepts_token_from(known, peer) else None
-        seat = codes.shown_in(peer.query, "seat")
+        seat, referee_code = codes.shown_in(peer.query, "seat"), codes.shown_in(peer.query, "referee")
         return commands.Applicant(
             meta=meta,
             conversation_id=request.conversation_id,
@@ -196,7 +216,10 @@ class Admission:
             address=peer_address(peer.host),
             returning_id=None if known is None else known.id,
             seat=None if seat is None else codes.verifier("seat", seat).hex(),
-            may_be_referee=self._is_local(peer) or self.is_referee_code(codes.shown_in(peer.query, "referee")),
+            is_at_own_server=any(is_same_server(meta.contact_endpoint, one) for one in self._own_servers),
+            may_be_referee=self._is_local(peer) or self.is_referee_code(referee_code),
+            # A referee of `league host` can also replace one that is lost after the start.
+            added_by_operator=isinstance(meta, m.RefereeMeta) and self._is_additional_code(referee_code),
             may_repeat=self._wrong_repeats[self._owner(meta)] < MAX_WRONG_REPEATS,
             wanted_id=self._wanted_id(request.sender),
         )

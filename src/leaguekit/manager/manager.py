@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -31,6 +31,7 @@ from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.metrics import Metrics
 from leaguekit.manager.operator import METHOD, Operator, SaveSecret
 from leaguekit.manager.query_cache import QueryCache
+from leaguekit.manager.refused_registrations import RefusedRegistrations
 from leaguekit.manager.views import ManagerViews
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -71,10 +72,12 @@ class Manager:
         referee_code: str | None = None,
         keep: SaveSecret | None = None,
         max_per_address: int = MAX_PER_ADDRESS,
+        own_servers: Collection[str] = (),
     ) -> None:
         """``grant_ids`` gives a player the id that its ``sender`` asks for, if that is free. ``referee_code`` is an
         additional code with which referees may register. ``keep`` saves a new admin token or referee code where its
         owner finds it. ``max_per_address`` limits the players that register from one address without a seat.
+        ``own_servers`` are the URLs of the referees and the gateway that were started together with the manager.
         """
         self.world = world
         self._now = world.timestamp
@@ -83,13 +86,16 @@ class Manager:
         self._settings = settings
         self._operator = Operator(admin_token, world, endpoint, keep)
         self.is_operator = self._operator.is_admin_token
+        self.refused_registrations = RefusedRegistrations(world, self.ledger)
         self._admission = Admission(
             world,
             self.ledger,
             endpoint,
+            self.refused_registrations,
             grant_ids=grant_ids,
             referee_code=referee_code,
             max_per_address=max_per_address,
+            own_servers=own_servers,
         )
         self._query_cache = QueryCache(self.ledger)
         self.metrics = Metrics(world.now)
@@ -101,6 +107,7 @@ class Manager:
         self._excused: Counter[str] = Counter()
         self.views = ManagerViews(world, self.ledger)
         self.runner = LeagueRunner(world, self.ledger, self.recipient)
+        self.runner.outages.gateways = frozenset(own_servers)
         self._handlers: dict[type[m.Message], Callable[[Any, Peer], Awaitable[m.Message | Raw]]] = {
             m.LeagueRegisterRequest: self._admission.register_player,
             m.RefereeRegisterRequest: self._admission.register_referee,
@@ -165,6 +172,15 @@ class Manager:
         """Answer any request."""
         return (self._answer_spec if self._open_profile is None else self._open_profile.answer)(request, peer)
 
+    async def answer_elsewhere(self, path: str, request: RpcRequest, peer: Peer) -> bytes | None:
+        """Answer a request that was posted to another path than /mcp. None if it is not understood."""
+        if self._open_profile is not None:
+            return await self._open_profile.answer(request, peer, path)
+        call, error = request.calls[0], ProtocolError("E042", f"It was posted to {path}, not to {self.endpoint}.")
+        params = call.params if isinstance(call, Call) else request.body
+        self.refused_registrations.note_request(f"{path} {call.method}", params, error, peer)
+        return None
+
     def _answer_spec(self, request: RpcRequest, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer a request exactly as the documents say."""
         return answer(request, lambda call: self._call(call, peer), self._refuse, MAX_BYTES)
@@ -182,8 +198,12 @@ class Manager:
         elif call.method == METHOD:
             result = await self._operate(call)
         else:
-            _, message = read_call(call, "league_manager")
-            result = await self._handlers[type(message)](message, peer)
+            try:
+                _, message = read_call(call, "league_manager")
+                result = await self._handlers[type(message)](message, peer)
+            except ProtocolError as error:
+                self.refused_registrations.note_request(call.method, call.params, error, peer)
+                raise
             if not self.ledger.is_written:
                 await self.ledger.wait_written()
         self.metrics.count_result(call, result, perf_counter() - began)
@@ -198,8 +218,10 @@ class Manager:
             result["waits_for"] += self.runner.waits_for
             if self.ledger.league.is_open and self.runner.start_at is not None:
                 result["starts_at"] = self.runner.start_at
-        unreachable = {} if self._open_profile is None else {"unreachable": self._open_profile.unreachable}
-        return {**result, **self.runner.play_status(), **unreachable}
+        more: dict[str, Any] = {} if self._open_profile is None else {"unreachable": self._open_profile.unreachable}
+        if "refused" in result:
+            more["unrecorded"] = self.refused_registrations.unrecorded
+        return {**result, **self.runner.play_status(), **more}
 
     async def _receive_result(self, report: m.MatchResultReport, peer: Peer) -> m.Message:
         referee = self._sender(report, peer, Referee)

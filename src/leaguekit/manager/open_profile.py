@@ -22,6 +22,7 @@ from leaguekit.manager.broadcasts import Recipient
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.operator import METHOD
 from leaguekit.manager.reachability import PING_SECONDS
+from leaguekit.manager.refused_registrations import find_endpoint, find_name
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
@@ -72,9 +73,9 @@ class OpenProfileAdapter:
         # Players that have refused a message in their known form, and have never accepted one in that form.
         self.misunderstood: set[str] = set()
 
-    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
-        """Answer any request, in its own form."""
-        incoming = requests.read_request(request.body)
+    async def answer(self, request: RpcRequest, peer: Peer, path: str = "") -> bytes | None:
+        """Answer any request, in its own form. ``path`` is the path of its URL if that is not /mcp."""
+        incoming = requests.read_request(request.body, path)
         if incoming is None or not _is_for_manager(incoming):
             if incoming is not None and incoming.method == METHOD and self._is_start(incoming.message):
                 await self.find_unreachable_players()
@@ -84,7 +85,8 @@ class OpenProfileAdapter:
             repaired_request = self._repair(incoming, agent)
         except ProtocolError:
             # The manager's own answer says what is wrong with the request.
-            answer = await self._answer_spec(RpcRequest(requests.encode_standard(incoming)), peer)
+            unrepaired = incoming._replace(message=self._fill_registration(incoming))
+            answer = await self._answer_spec(RpcRequest(requests.encode_standard(unrepaired)), peer)
             return None if answer is None else requests.encode_answer(incoming, answer)
         answer = await self._answer_spec(RpcRequest(requests.encode_standard(incoming, repaired_request.message)), peer)
         if answer is None:
@@ -173,23 +175,52 @@ class OpenProfileAdapter:
         """The request of document 001 that the sender meant. Raises ProtocolError if that cannot be found out."""
         if incoming.kind is None:
             raise ProtocolError("E042")
-        settings = self._ledger.league.settings
         role: Role = "player"
         if isinstance(agent, Referee) or incoming.kind is m.RefereeRegisterRequest:
             role = "referee"
-        known = {
+        known = self._known_fields(role)
+        if incoming.kind in _REGISTRATIONS:
+            known |= self._known_meta(incoming.message, role)
+        by_token = agent if incoming.kind not in _REGISTRATIONS else None
+        certain = {} if by_token is None else {"sender": sender_of(role, by_token.id)}
+        return repair(incoming.message, incoming.kind, known | certain, certain)
+
+    def _known_fields(self, role: Role) -> dict[str, Any]:
+        """The fields of a request that are known even if it omits them."""
+        return {
             "protocol": "league.v2",
             "sender": f"{role}:unknown",
             "timestamp": self._now(),
             # A new one each time: a request without an id must not count as the repeat of another one.
             "conversation_id": f"conv-open-{self._world.entropy(8).hex()}",
-            "league_id": settings.league_id,
-            "player_meta.version": "0.0.0",
-            "player_meta.game_types": [settings.game_type],
+            "league_id": self._ledger.league.settings.league_id,
         }
-        by_token = agent if incoming.kind not in _REGISTRATIONS else None
-        certain = {} if by_token is None else {"sender": sender_of(role, by_token.id)}
-        return repair(incoming.message, incoming.kind, known | certain, certain)
+
+    def _fill_registration(self, incoming: Incoming) -> dict[str, Any]:
+        """A registration with all fields that are known, so that a refusal names only what the sender must add."""
+        if incoming.kind not in _REGISTRATIONS:
+            return incoming.message
+        role: Role = "referee" if incoming.kind is m.RefereeRegisterRequest else "player"
+        known = self._known_fields(role) | self._known_meta(incoming.message, role)
+        filled = {name: value for name, value in known.items() if "." not in name} | incoming.message
+        name = f"{role}_meta"
+        if isinstance(filled[name], dict):
+            filled[name] = known[name] | filled[name]
+        return filled | {"message_type": m.message_type(incoming.kind)}
+
+    def _known_meta(self, message: dict[str, Any], role: Role) -> dict[str, Any]:
+        """The description of an agent that registers, as far as its message has it anywhere."""
+        endpoint = find_endpoint(message)
+        # The name must not contain the endpoint, which other agents may not see.
+        meta: dict[str, Any] = {
+            "display_name": find_name(message) or f"Guest {self._world.entropy(2).hex()}",
+            "version": "0.0.0",
+            "game_types": [self._ledger.league.settings.game_type],
+        }
+        if endpoint:
+            meta["contact_endpoint"] = endpoint
+        name = f"{role}_meta"
+        return {name: meta} | {f"{name}.{field}": value for field, value in meta.items()}
 
 
 def _is_for_manager(incoming: Incoming) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from leaguekit.league import queries
+from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Player, Referee, agent_order
 from leaguekit.league.schedule import MAX_MATCHES, match_count
 from leaguekit.league.settings import CHANGEABLE
@@ -105,8 +106,14 @@ def _agents(league: League, _operation: Operation) -> dict[str, Any]:
                 **_dialect(league, agent),
             }
             for agent in agents
-        ]
+        ],
+        "refused": [msgspec.to_builtins(one) for one in reversed(league.refused.values())],
     }
+
+
+def _problems(league: League, _operation: Operation) -> dict[str, Any]:
+    problems: dict[str, Any] = msgspec.to_builtins(find_problems(league))
+    return problems
 
 
 def _move_origins(league: League, agent: Player | Referee) -> dict[str, Any]:
@@ -169,7 +176,13 @@ def _schedule(league: League, operation: Operation) -> dict[str, Any]:
 
 Query = Callable[[League, Operation], dict[str, Any]]
 # These show the endpoints of agents or the holders of seats. They need the admin token.
-ADMIN_QUERIES: dict[str, Query] = {"agents": _agents, "query": _query, "seats": seats, "settings": _settings}
+ADMIN_QUERIES: dict[str, Query] = {
+    "agents": _agents,
+    "problems": _problems,
+    "query": _query,
+    "seats": seats,
+    "settings": _settings,
+}
 PUBLIC_QUERIES: dict[str, Query] = {
     "status": status,
     # What an agent states about its moves may contain an address.

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from leaguekit.agents.calls import read_error_code
 from leaguekit.agents.credentials import TokenOwner, credentials_in, token_in
 from leaguekit.agents.rate_limits import RateLimiter, retry_sentence
 from leaguekit.agents.server import limited_mcp_app, names_of, too_large_answer
@@ -29,7 +30,8 @@ from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.base import TOO_MANY_REQUESTS, Handler, HttpAnswer, Peer, TooManyRequests
 from leaguekit.transport.mcp.surface import ChangeNotifier
-from leaguekit.transport.server.endpoint import PostRoutes
+from leaguekit.transport.server.endpoint import FindRoute, PostRoutes
+from leaguekit.transport.server.pending_requests import PostRoute, path_and_query
 from leaguekit.transport.server.server import Server
 
 MAX_TRANSCRIPT = 262_144
@@ -98,6 +100,8 @@ def manager_server(
             return HttpAnswer(400, msgspec.json.encode({"error_code": error.code, "error": error.detail}))
         return HttpAnswer(200, msgspec.json.encode({"status": "ACCEPTED", "match_id": message.match_id}))
 
+    transcripts = PostRoutes(TRANSCRIPTS.encode(), receive_transcript, MAX_TRANSCRIPT, _TOO_LARGE, is_from_referee)
+    find_misdirected = _misdirected_routes(manager, limiter)
     lazy_web = _LazyWeb(manager, web)
     routes = Router([Route(HEALTH, health)], redirect_slashes=web is None, default=lazy_web)
     # Posted transcripts are answered by PostRoutes. Requests by other methods are refused, and need no rate limit.
@@ -111,7 +115,7 @@ def manager_server(
         max_bytes=MAX_BYTES,
         too_large=too_large_answer(manager.refusal, MAX_BYTES),
         app=app,
-        routes=PostRoutes(TRANSCRIPTS.encode(), receive_transcript, MAX_TRANSCRIPT, _TOO_LARGE, is_from_referee),
+        find_route=lambda url: transcripts.match(url) or find_misdirected(url),
         mcp=limited_mcp_app(lambda: manager_surface(manager, limited, changes), limiter, MAX_BYTES),
         names=[*names_of(manager.endpoint), *names],
         endpoint=manager.endpoint,
@@ -119,6 +123,29 @@ def manager_server(
         stopping=lazy_web.close,
         identify=limiter.sender_of,
     )
+
+
+def _misdirected_routes(manager: Manager, limiter: RateLimiter) -> FindRoute:
+    """The routes of messages that were posted to a wrong path: to /, to /MCP, or to one such as /register."""
+    too_large = too_large_answer(manager.refusal, MAX_BYTES)
+
+    async def receive(path: str, query: str, request: RpcRequest, peer: Peer) -> HttpAnswer:
+        handle = limiter.limit(partial(manager.answer_elsewhere, path), manager.refusal, MAX_BYTES)
+        answer = await handle(request, peer._replace(query=query))
+        if answer is not None:
+            return HttpAnswer(200 if read_error_code(answer) is None else 400, answer)
+        advice = (
+            f"Nothing is posted to {path[:50]}. To register, post a JSON-RPC 2.0 request with the method "
+            f"register_player to {manager.endpoint}. Its params are a LEAGUE_REGISTER_REQUEST (see `league examples`)."
+        )
+        return HttpAnswer(404, msgspec.json.encode({"error": advice}))
+
+    def find_route(url: bytes) -> PostRoute | None:
+        path, query = (part.decode("latin-1") for part in path_and_query(url))
+        is_misdirected = path.lower().rstrip("/") in ("", "/mcp") or "regist" in path.lower()
+        return PostRoute(partial(receive, path, query), MAX_BYTES, too_large) if is_misdirected else None
+
+    return find_route
 
 
 def _identify(manager: Manager, token: str) -> TokenOwner | None:

@@ -55,6 +55,8 @@ from leaguekit.protocol.messages import MoveOrigins, message_type
 # An invalid answer may be repeated this number of times before the deadline. The next one loses the match.
 MAX_REPEATS = 3
 _REPEAT_CONSEQUENCE = f"Technical loss at wrong answer {MAX_REPEATS + 1}, or if no valid one comes before the deadline."
+# A suspended player has at most this time to join. It has one try for each request until it has made a move.
+SUSPENDED_SECONDS = 5.0
 # Limits of the evidence, because the report must be small. The transcript has everything.
 MAX_EVENTS = 24
 MAX_DETAIL = 100
@@ -115,7 +117,6 @@ class _Player(Struct):
 
     def note_answer(self) -> None:
         """Record that the player has answered."""
-        self.suspended = False
         self.answered = self.connected = True
         self.failures = 0
 
@@ -201,6 +202,11 @@ class Match:
         player = self._players[side]
         return player.retries if player.fault in _TIMEOUTS.values() else None
 
+    def tries(self, side: Side) -> tuple[int, int]:
+        """Which try of its present request a side is at, and how many it has."""
+        player = self._players[side]
+        return player.retries + 1, 1 if player.suspended else self._limits.max_retries + 1
+
     @property
     def origins(self) -> dict[str, MoveOrigins]:
         """The origins of the moves of each player, by its id. A player that states nothing is not in it."""
@@ -246,6 +252,7 @@ class Match:
             context = {"invalid_choice": given.move, "valid_choices": valid}
             return self._wrong(player, InvalidAnswer(given.side, given.ask, code, fault, context), now)
         self._moves[given.side] = given.move
+        player.suspended = False
         if given.info is not UNSET and given.info.origin is not UNSET:
             player.origins = player.origins or MoveOrigins()
             player.origins.count(given.info)
@@ -287,7 +294,7 @@ class Match:
             error = self._no_answer_error(player, given, kind, max_retries, retry_at)
             return [error, self._ask(player, retry_at, retry_at + self._seconds[kind])]
         error = self._no_answer_error(player, given, kind, max_retries, None)
-        unreachable = player.suspended or given.code == "E009"
+        unreachable = (player.suspended and not player.answered) or given.code == "E009"
         player.fault = Ruling.UNREACHABLE if unreachable else _TIMEOUTS[kind]
         player.phase = "OUT"
         return [error]
@@ -380,7 +387,10 @@ class Match:
         player.phase = phase
         player.question = question
         player.retries = player.repeats = 0
-        return self._ask(player, now, now + self._seconds[_REQUESTED[phase]])
+        seconds = self._seconds[_REQUESTED[phase]]
+        if player.suspended and phase == "INVITED":
+            seconds = min(seconds, SUSPENDED_SECONDS)
+        return self._ask(player, now, now + seconds)
 
     def _ask(self, player: _Player, send_at: float, deadline: float) -> Ask:
         self._asks += 1

@@ -18,7 +18,7 @@ RequestKind = Literal["join", "move"]
 
 
 class Seat(Struct, frozen=True):
-    """The player of a side. A suspended player is asked without retries until it answers."""
+    """The player of a side. A suspended player is asked without retries until it has moved."""
 
     player_id: str
     suspended: bool = False

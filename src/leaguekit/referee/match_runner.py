@@ -176,9 +176,13 @@ class MatchRunner:
 
     def progress(self) -> m.MatchProgress:
         """The same as ``state`` with the position, as a message to the manager."""
-        return self.messages.progress(
+        progress = self.messages.progress(
             self._machine.stage, self._stage_entered_at, self._deadline(), self._arrived(), self._machine.view(None)
         )
+        tries = [self._machine.tries(side) for side in SIDES if self._machine.posted(side) is not None]
+        if tries:
+            progress.try_number, progress.max_tries = max(tries)
+        return progress
 
     # Messages that players post by themselves
 
@@ -258,15 +262,13 @@ class MatchRunner:
     def _perform(self, effects: list[s.Effect]) -> s.GameFault | None:
         """Perform effects. Returns the fault that answers a post."""
         fault: s.GameFault | None = None
-        is_reported = False
+        is_new_turn = False
         for effect in effects:
             match effect:
                 case s.Ask():
                     self._deadlines[effect.side] = effect.deadline
                     self._tasks.start(self._ask(effect))
-                    if not is_reported:
-                        is_reported = True
-                        self._on_stage(self)
+                    is_new_turn = True
                 case s.SendError(ask=None):
                     fault = effect.fault
                 case s.SendError():
@@ -274,10 +276,11 @@ class MatchRunner:
                     self._notifier.send(effect.side, error, BY_REQUEST[m.GameError].seconds)
                 case s.StageEntered():
                     self._stage_entered_at = self._world.timestamp()
-                    is_reported = True
-                    self._on_stage(self)
+                    is_new_turn = True
                 case s.Finish() | s.Void():
                     self._set_end(effect)
+        if is_new_turn:
+            self._on_stage(self)
         return fault
 
     async def _ask(self, ask: s.Ask) -> None:

@@ -19,7 +19,8 @@ MIGRATIONS: list[Sequence[str]] = [
     ),
     # Version 2 has settings that older releases cannot read (tie_breaks with a lot). The tables are the same.
     (),
-    # Version 3 has events that older releases do not know (SettingsChanged, PlayerReadmitted). The tables are the same.
+    # Version 3 has events that older releases do not know: SettingsChanged, PlayerReadmitted, RegistrationRefused. The
+    # tables are the same.
     (),
 ]
 

@@ -141,7 +141,9 @@ class InPlay(JsonObject):
     since: Annotated[str | None, described("When the attempt was given out")]
     stage: MatchState | None = None
     stage_since: str | None = None
-    deadline: Annotated[str | None, described("When the stage ends at the latest")] = None
+    deadline: Annotated[str | None, described("When the try ends at the latest that runs now")] = None
+    try_number: Annotated[int | None, described("Which try runs now: a player that is silent is asked again")] = None
+    max_tries: int | None = None
     arrived: Annotated[list[str], described("The players that have come to the match")] = []
     position: Annotated[dict[str, Any] | None, described("The position, as everybody may see it")] = None
 

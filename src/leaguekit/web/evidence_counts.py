@@ -20,7 +20,6 @@ from leaguekit.web.page_types import ErrorRow, Times
 
 # Seconds. Players have up to 30 to answer.
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
-INVALID_CHOICES = ("E004", "E057")
 
 
 @dataclass(slots=True)
@@ -49,8 +48,8 @@ class EvidenceCounts:
     repaired: int = 0
     repair_seconds: float = 0.0
 
-    def error_count(self, *codes: str) -> int:
-        return sum(self.errors[code].count for code in codes if code in self.errors)
+    def error_count(self, code: str) -> int:
+        return self.errors[code].count if code in self.errors else 0
 
     @property
     def answers_everything(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import field
 
 from leaguekit.league.figures import Mark
+from leaguekit.protocol.fields import AgentState
 from leaguekit.web.api_types import (
     AgentListRow,
     AgentName,
@@ -217,6 +218,7 @@ class Counts(JsonObject):
     timeouts: int
     unreachable: int
     wrong: int
+    illegal: Annotated[int, described("Of the wrong answers, illegal moves")]
     retried: Annotated[int, described("Failures and wrong answers after which it could be asked again")]
     recovered: Annotated[int, described("Of those, how many were then answered well")]
     missed: Annotated[int, described("Notices of the manager that it left unanswered")]
@@ -267,10 +269,35 @@ class AgentPage(Page):
     moves: Annotated[Moves | None, described("Of all its matches that were reported; null if it states nothing")] = None
 
 
+class ProblemRow(AgentName):
+    """An agent with problems."""
+
+    state: AgentState
+    out: str | None
+    unreachable_since: Annotated[str | None, described("Null if it answered the latest call")]
+    sentences: Annotated[list[str], described("What went wrong, the worst first")]
+
+
+class RefusedRow(JsonObject):
+    """A registration that was refused. The applicant has not registered since."""
+
+    role: str
+    name: str
+    code: str
+    reason: str
+    at: str
+
+
 class AgentsPage(ListPage):
     """Part of the agents: referees first, then players in the order of their ids."""
 
     agents: list[AgentListRow]
+    problems: Annotated[list[ProblemRow], described("The agents with problems, the worst first; at most 100")] = field(
+        default_factory=list
+    )
+    refused: Annotated[list[RefusedRow], described("Refused registrations, the latest first; at most 100")] = field(
+        default_factory=list
+    )
     moves: Annotated[dict[str, Moves], described("By player; one that states nothing is not in it")] = field(
         default_factory=dict
     )

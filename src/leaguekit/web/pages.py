@@ -10,6 +10,7 @@ from itertools import islice
 from msgspec import structs
 
 from leaguekit.league.figures import Figures, mark, matches_of, points_after_rounds
+from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Match, Player, Referee, agent_order
 from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
@@ -20,7 +21,7 @@ from leaguekit.web import page_types as t
 from leaguekit.web.api_types import AgentName, StandingRow
 from leaguekit.web.evidence_counts import BOUNDS, EvidenceCounts, answer_times, merge_histograms
 from leaguekit.web.projection import Projection
-from leaguekit.web.rows import agent_name, agent_row, match_row, move_counts
+from leaguekit.web.rows import agent_name, agent_row, match_row, move_counts, problem_row, refused_row
 
 MAX_ROWS = 100
 MAX_ROUNDS = 500
@@ -187,11 +188,14 @@ def agents_page(projection: Projection, offset: int, limit: int) -> t.AgentsPage
     state = projection.league
     everybody: list[Player | Referee] = sorted(state.referees.values(), key=agent_order)
     everybody += sorted(state.players.values(), key=agent_order)
+    problems = find_problems(state)
     return t.AgentsPage(
         seq=projection.number,
         total=len(everybody),
         offset=offset,
         agents=[agent_row(agent) for agent in everybody[offset : offset + limit]],
+        problems=[problem_row(one) for one in problems.agents[:MAX_ROWS]],
+        refused=[refused_row(one) for one in problems.refused[:MAX_ROWS]],
         moves={
             agent.id: move_counts(state.move_origins[agent.id])
             for agent in everybody[offset : offset + limit]

@@ -53,7 +53,7 @@ _BY_OPERATOR = (
     e.ResultCorrected,
 )
 # A busy league has very many of these, and other parts of the page show them.
-_NOT_NEWS = (e.MatchAssigned, e.ResultRecorded, e.FailuresCounted, e.FormLearned, e.RulesBroken)
+_NOT_NEWS = (e.MatchAssigned, e.ResultRecorded, e.FailuresCounted, e.FormLearned, e.RulesBroken, e.RegistrationRefused)
 
 
 def news_item(number: int, event: e.Event) -> NewsItem:

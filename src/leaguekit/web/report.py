@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import leaguekit
 from leaguekit.league.figures import Figures, Meeting, PlayerFigures
+from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Match
 from leaguekit.league.state import League
 from leaguekit.league.ties import first_place, score_text
@@ -25,7 +26,7 @@ from leaguekit.web.markup import escape_text, insert_names, isolate_name
 from leaguekit.web.matches import game_steps, public_message
 from leaguekit.web.page_types import Message
 from leaguekit.web.report_style import STYLE
-from leaguekit.web.rows import match_row
+from leaguekit.web.rows import match_row, refused_row
 
 # Characters of all replays together. Those of 50 players' 1,225 matches take 1.2 million. With more than 100 players, a
 # page with all replays would be too large for a phone.
@@ -103,7 +104,7 @@ class Report:
             f'<meta name="generator" content="leaguekit {leaguekit.__version__}">'
             f"<title>{title}</title><style>{STYLE}</style></head><body>{SYMBOLS}\n<header>"
         )
-        for piece in (*self._opening(), "</header>\n<main>", *self._table()):
+        for piece in (*self._opening(), "</header>\n<main>", *self._table(), *self._problems()):
             yield piece
         if figures.round:
             for piece in (*self._charts(), *self._cross_table(), '<h2 id="matches">Matches</h2>'):
@@ -168,6 +169,24 @@ class Report:
         )
         summary = "Where moves came from, by the agents’ own statement"
         yield f"<details><summary>{summary}</summary><ul>{items}</ul></details>"
+
+    def _problems(self) -> Iterator[str]:
+        """The agents with problems, the worst first, and the refused registrations."""
+        found = find_problems(self._league)
+        items = [
+            f'{isolate_name(one.display_name)} <span class="id">{one.agent_id}</span>: '
+            + escape_text(", ".join(one.sentences))
+            + (f", unreachable since {_moment(one.unreachable_since)}" if one.unreachable_since else "")
+            for one in found.agents
+        ]
+        items += [
+            f"{isolate_name(row.name)}: the registration as {row.role} was refused at {_moment(row.at)}: "
+            f"{row.code} {escape_text(row.reason)}"
+            for row in map(refused_row, found.refused)
+        ]
+        if items:
+            yield '<h2 id="problems">Agents with problems</h2><p class="soft small">The worst first.</p>'
+            yield f"<ol>{''.join(f'<li>{item}</li>' for item in items)}</ol>"
 
     def _standing(self, line: PlayerFigures, scale: RatingScale) -> str:
         label = f'{isolate_name(line.display_name)} <span class="id">{line.player_id}</span>'

@@ -8,7 +8,8 @@ from msgspec import UNSET, json
 
 from leaguekit.games import GAMES
 from leaguekit.games.base import Side, settled
-from leaguekit.league.records import Match, Outcome, Player, Referee
+from leaguekit.league.problems import AgentProblems
+from leaguekit.league.records import Match, Outcome, Player, Referee, RefusedAgent
 from leaguekit.league.standings import WIN_POINTS, PlacedRow
 from leaguekit.league.state import League
 from leaguekit.match.rulings import RULINGS, Ruling
@@ -16,7 +17,7 @@ from leaguekit.protocol.messages import MatchProgress, MoveOrigins
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
 from leaguekit.web.api_types import AgentListRow, AgentName, DecidedBy, InPlay, MatchRow, MatchStatus, StandingRow
-from leaguekit.web.page_types import Moves
+from leaguekit.web.page_types import Moves, ProblemRow, RefusedRow
 
 # A referee may send any position, and every spectator gets it.
 MAX_POSITION_BYTES = 1_000
@@ -64,6 +65,23 @@ def agent_row(agent: Player | Referee) -> AgentListRow:
     return row
 
 
+def problem_row(problems: AgentProblems) -> ProblemRow:
+    return ProblemRow(
+        id=problems.agent_id,
+        name=problems.display_name,
+        state=problems.state,
+        out=problems.out,
+        unreachable_since=problems.unreachable_since,
+        sentences=problems.sentences,
+    )
+
+
+def refused_row(refused: RefusedAgent) -> RefusedRow:
+    """A refused registration without addresses."""
+    name, reason = remove_addresses([refused.display_name, redact(refused.reason)])
+    return RefusedRow(role=refused.role, name=name, code=refused.code, reason=reason, at=refused.last_at)
+
+
 def in_play_row(league: League, match: Match, progress: MatchProgress | None) -> InPlay:
     row = InPlay(
         match_id=match.id,
@@ -77,6 +95,7 @@ def in_play_row(league: League, match: Match, progress: MatchProgress | None) ->
     if progress is not None:
         row.stage, row.stage_since = progress.stage, progress.entered_at
         row.deadline = None if progress.deadline is UNSET else progress.deadline
+        row.try_number, row.max_tries = progress.try_number or None, progress.max_tries or None
         row.arrived = [] if progress.arrived is UNSET else progress.arrived
         if progress.position is not UNSET and len(json.encode(progress.position)) <= MAX_POSITION_BYTES:
             row.position = progress.position

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from leaguekit.manager.metrics import Histogram, Metrics
-from leaguekit.web.evidence_counts import INVALID_CHOICES, merge_histograms, total_requests
+from leaguekit.web.evidence_counts import merge_histograms, total_requests
 from leaguekit.web.page_types import Metric, MetricsPage
 from leaguekit.web.projection import Projection
 
@@ -28,8 +28,7 @@ def metrics(projection: Projection, meters: Metrics, standings_delays: Histogram
     messages, valid = answers + calls, requests.answered + calls - malformed
     wrong_types = sum(count for (_, code), count in meters.refused.items() if code == WRONG_TYPE)
     wrong_types += sum(counts.error_count(WRONG_TYPE) for counts in evidence)
-    invalid = sum(counts.error_count(*INVALID_CHOICES) for counts in evidence)
-    choices = invalid + sum(counts.good["moved"] for counts in evidence)
+    choices = requests.illegal + sum(counts.good["moved"] for counts in evidence)
     answering = [
         projection.evidence_counts[player] for player, one in league.requests.items() if one.answered or one.wrong
     ]
@@ -49,7 +48,7 @@ def metrics(projection: Projection, meters: Metrics, standings_delays: Histogram
                 "000-L1547", "Errors overcome by a retry", "> 80 %", (requests.recovered, requests.retried), IN_LOG
             ),
             _metric("000-L1548", "Requests that ran out of time", "< 5 %", (requests.timeouts, requests.asked), IN_LOG),
-            _metric("000-L1549", "Choices that are invalid", "< 5 %", (invalid, choices), IN_LOG),
+            _metric("000-L1549", "Choices that are invalid", "< 5 %", (requests.illegal, choices), IN_LOG),
             _metric("000-L1552", "A message and its answer, on average", "< 0.5 s", _mean(round_trips), IN_LOG),
             _metric("000-L1553", "A query, on average", "< 1 s", _mean(queries), HERE),
             _metric("000-L1554", "From a result to the standings, on average", "< 5 s", _mean(standings_delays), HERE),

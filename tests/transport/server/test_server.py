@@ -1045,7 +1045,7 @@ def test_what_is_posted_below_another_path_has_its_own_handler_and_limit(
 
     async def main() -> None:
         routes = PostRoutes(b"/notes/", take, 50_000, b"too large")
-        async with serving(app=application(), routes=routes) as running:
+        async with serving(app=application(), find_route=routes.match) as running:
             client = await running.connect()
             for target, request, status, body in (
                 (b"/notes/1", b"x", 200, b"taken x"),

@@ -212,8 +212,8 @@ class Fake:
             "player_meta": meta,
         }
         if self.has("registers-without-envelope"):
-            return {name: message[name] for name in ("protocol", "message_type", "player_meta")}
-        return message
+            message = {name: message[name] for name in ("protocol", "message_type", "player_meta")}
+        return self._typed(message)
 
     def _missing_in_registration(self, answer: Json) -> list[str]:
         wanted = ("sender", "conversation_id", "player_id", "auth_token", "league_id")
@@ -290,6 +290,10 @@ class Fake:
             "arrival_timestamp": self._time(),
             "accept": accept,
         }
+        if self.has("joins-by-accept-alone"):
+            return {"accept": accept}
+        if self.has("joins-by-accepted"):
+            join["accepted"] = join.pop("accept")
         if self.has("joins-by-status"):
             join["status"] = "ACCEPTED" if join.pop("accept") else "REJECTED"
         if self.has("no-accept") and accept:
@@ -324,15 +328,17 @@ class Fake:
 
     def _message(self, kind: str, request: Json, *, posted: bool = False) -> Json:
         """The fields that all its messages have. What it posts by itself says truly who it is."""
-        message = {
-            "protocol": "league.v2",
-            "message_type": kind,
-            "sender": f"player:{self.player_id}",
-            "timestamp": self._time(),
-            "conversation_id": request.get("conversation_id", ""),
-            "auth_token": self.token,
-            "player_id": self.player_id,
-        }
+        message = self._typed(
+            {
+                "protocol": "league.v2",
+                "message_type": kind,
+                "sender": f"player:{self.player_id}",
+                "timestamp": self._time(),
+                "conversation_id": request.get("conversation_id", ""),
+                "auth_token": self.token,
+                "player_id": self.player_id,
+            }
+        )
         if not self.token:
             del message["auth_token"]
         if posted:
@@ -348,6 +354,12 @@ class Fake:
                 message.pop(field, None)
         if self.has("no-conversation_id"):
             del message["conversation_id"]
+        return message
+
+    def _typed(self, message: Json) -> Json:
+        """A message with its type in the field that its kind writes."""
+        if self.has("writes-type"):
+            return {"type" if name == "message_type" else name: value for name, value in message.items()}
         return message
 
     def _answered(self, call: Json, message: Json) -> Answer:

@@ -24,7 +24,10 @@ _NESTED = {
         "game_invitation",
         ("league_id", "round_id", "match_id", "game_type", "role_in_match", "opponent_id"),
     ),
-    "CHOOSE_PARITY_CALL": ("parity_context", ("match_id", "player_id", "game_type", "context", "deadline")),
+    "CHOOSE_PARITY_CALL": (
+        "parity_context",
+        ("match_id", "player_id", "game_type", "context", "deadline", "opponent_id", "round_id", "your_standings"),
+    ),
 }
 
 
@@ -74,7 +77,7 @@ _CHECKS: dict[str, tuple[Callable[[str, Json], bool], Lacking]] = {
     "insists-senders": (_sender, Lacking("known sender", 401)),
     "insists-player_id": (_player_id, Lacking("player_id", 500)),
     "insists-league-and-round": (_league_and_round, Lacking("league_id and round_id", 500)),
-    "insists-nested": (_nested, Lacking("nested fields", 500)),
+    "insists-nested": (_nested, Lacking("nested fields", 422)),
 }
 
 

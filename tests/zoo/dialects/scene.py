@@ -77,7 +77,7 @@ def message(kind: str, match_id: str = "R1M1", **changes: Any) -> Json:
         whole["game_invitation"] = dict(whole)
     elif kind == "CHOOSE_PARITY_CALL":
         whole |= {"context": {"opponent_id": "P02", "round_id": 1}, "deadline": "2026-11-15T17:41:33Z"}
-        whole["parity_context"] = dict(whole)
+        whole["parity_context"] = whole | whole["context"] | {"your_standings": {"wins": 0}}
     elif kind == "GAME_MOVE_CALL":
         whole["move_request"] = {"move_type": "place_mark", "valid_options": [4, 8], "context": {}}
     elif kind == "ROUND_ANNOUNCEMENT":

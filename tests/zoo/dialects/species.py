@@ -40,7 +40,7 @@ TEN = {
         _species(
             "heron",
             "rpc-choose own-id opens-late insists-integer-id insists-timestamp error-null refuses-404 sender-wrong "
-            "no-arrival_timestamp times-milliseconds",
+            "joins-by-accepted no-arrival_timestamp times-milliseconds",
             "P31",
         ),
         _species(
@@ -52,7 +52,7 @@ TEN = {
         _species(
             "jackal",
             "rpc-choose registers-league_register registers-without-envelope insists-envelope insists-token "
-            "refuses-error chooses-in-choice player_id-missing stuck-until-game-over times-microseconds",
+            "writes-type refuses-error chooses-in-choice player_id-missing stuck-until-game-over times-microseconds",
         ),
         _species(
             "kestrel",
@@ -86,7 +86,7 @@ TEN = {
             "times-compact knows-half-the-broadcasts",
             "P39",
         ),
-        _species("quail", "tools registers-tools answers-text refuses-ok"),
+        _species("quail", "tools registers-tools answers-text refuses-ok joins-by-accept-alone"),
     )
 }
 

@@ -218,7 +218,7 @@ def test_a_fake_lives_on_real_sockets_too() -> None:
         assert fake.registered
         assert (await net.post(endpoint, _request("type", "GAME_INVITATION"), 1)).status == 404
         joined = await net.post(endpoint, _request("rpc", "GAME_INVITATION"), 1)
-        assert json.loads(joined.body)["result"]["accept"] is True
+        assert json.loads(joined.body)["result"]["accepted"] is True
         await fake.leave()
         await net.close(manager)
         await net.finish()

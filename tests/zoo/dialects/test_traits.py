@@ -314,6 +314,28 @@ async def _leaves_out(scene: Scene) -> None:
     assert join.get("status") == ("ACCEPTED" if _trait(scene) == "joins-by-status" else None)
 
 
+@shows("joins-by-accepted")
+async def _joins_by_accepted(scene: Scene) -> None:
+    join = await scene.result("GAME_INVITATION")
+    assert join["accepted"] is True
+    assert "accept" not in join
+
+
+@shows("joins-by-accept-alone")
+async def _joins_by_accept_alone(scene: Scene) -> None:
+    assert await scene.result("GAME_INVITATION") == {"accept": True}
+
+
+@shows("writes-type")
+async def _writes_type(scene: Scene) -> None:
+    await scene.fake.come()
+    assert scene.registrations[0]["params"]["type"] == "LEAGUE_REGISTER_REQUEST"
+    for kind, answer in (("GAME_INVITATION", "GAME_JOIN_ACK"), ("GAME_OVER", "GAME_OVER_ACK")):
+        result = await scene.result(kind)
+        assert result["type"] == answer
+        assert "message_type" not in result
+
+
 @shows("error-null")
 async def _adds_an_error(scene: Scene) -> None:
     came = (await scene.say("rpc", "GAME_INVITATION")).json
@@ -380,6 +402,11 @@ def _without(kind: str, field: str) -> dict[str, Any]:
     return message(kind, **{field: ...})
 
 
+def _call_without_opponent() -> dict[str, Any]:
+    context = message("CHOOSE_PARITY_CALL")["parity_context"]
+    return {name: value for name, value in context.items() if name != "opponent_id"}
+
+
 BREAKS: dict[str, tuple[int, Callable[[], Iterable[dict[str, Any]]]]] = {
     "insists-timestamp": (
         400,
@@ -405,12 +432,13 @@ BREAKS: dict[str, tuple[int, Callable[[], Iterable[dict[str, Any]]]]] = {
         lambda: (_without(kind, field) for kind in (*MATCH, "GAME_ERROR") for field in ("league_id", "round_id")),
     ),
     "insists-nested": (
-        500,
+        422,
         lambda: [
             _without("GAME_INVITATION", "game_invitation"),
             message("GAME_INVITATION", game_invitation={"match_id": "R1M1"}),
             _without("CHOOSE_PARITY_CALL", "parity_context"),
             message("CHOOSE_PARITY_CALL", parity_context={"match_id": "R1M1"}),
+            message("CHOOSE_PARITY_CALL", parity_context=_call_without_opponent()),
         ],
     ),
     "insists-senders": (

@@ -33,6 +33,8 @@ RULES = {
     "choice-key": "chooses in another field than parity_choice",
     "join-accept": "joins without accept",
     "join-type": "joins with an acknowledgement that is no GAME_JOIN_ACK",
+    "join-fields": "joins without match_id, protocol and timestamp",
+    "message-type": "states its type in another field than message_type, or not at all",
     "arrival-timestamp": "joins without arrival_timestamp",
     "player-id": "answers with another player_id than its own, or none",
     "sender": "answers as another sender than itself",
@@ -96,6 +98,12 @@ ANSWERS = {
     "chooses-in-choice": Trait("chooses in the field choice", ("choice-key",)),
     "joins-by-ack": Trait('joins with {"status": "ACK"} and nothing else', ("join-type",)),
     "joins-by-status": Trait('joins with status "ACCEPTED" in place of accept', ("join-accept",)),
+    "joins-by-accepted": Trait("joins with accepted in place of accept", ("join-accept",)),
+    "joins-by-accept-alone": Trait(
+        'joins with {"accept": true} and nothing else',
+        ("message-type", "join-fields", "arrival-timestamp", "player-id"),
+    ),
+    "writes-type": Trait("writes type in place of message_type", ("message-type",)),
     "error-null": Trait('adds "error": null to a good result', ("answer-error",)),
     "other-ids": Trait("answers with ids of its own", ("answer-id",)),
 }
@@ -134,7 +142,8 @@ INSISTENCES = {
     "insists-player_id": Trait("wants player_id in GAME_INVITATION"),
     "insists-league-and-round": Trait("wants league_id and round_id in every message of a match"),
     "insists-nested": Trait(
-        "reads the invitation only in its game_invitation object, and the call only in its parity_context"
+        "reads the invitation only in its game_invitation object, and the call only in its parity_context, "
+        "which must also have opponent_id and your_standings"
     ),
     "insists-senders": Trait("takes only referee:REF01 and referee:REF02 as referees, and league_manager:LM01"),
 }

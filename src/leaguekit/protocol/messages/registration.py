@@ -114,3 +114,6 @@ class LeagueRegisterResponse(_RegisterResponse, Conditional, kw_only=True, tag="
         Count | UnsetType, doc("How many players the league takes, if it is full", "decision 14")
     ] = UNSET
     current_players: Annotated[Count | UnsetType, doc("How many it has, if it is full", "decision 14")] = UNSET
+    display_name: Annotated[
+        DisplayName | UnsetType, doc("The name it plays under, if another player has the one it asked for", "000-L0230")
+    ] = UNSET

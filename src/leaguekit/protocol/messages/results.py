@@ -158,6 +158,7 @@ class RequestCounts(Struct, kw_only=True):
     timeouts: Annotated[Count, doc("Requests without an answer in time", "000-L1090")] = 0
     unreachable: Annotated[Count, doc("Requests that found no connection", "000-L1090")] = 0
     wrong: Annotated[Count, doc("Answers that did not count", "000-L1090")] = 0
+    illegal: Annotated[Count, doc("Of the answers that did not count, illegal moves", "000-L1090")] = 0
     retried: Annotated[Count, doc("Failures after which it could be asked again", "000-L1090")] = 0
     recovered: Annotated[Count, doc("Of those, how many were then answered well", "000-L1090")] = 0
 

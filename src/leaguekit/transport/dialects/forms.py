@@ -60,6 +60,11 @@ def unwrapped_messages(value: Json) -> Iterator[tuple[str, Json]]:
         yield "message", value["message"]
 
 
+def stated_type(message: Json) -> Any:
+    """The type that a message states. Some agents write it into the field ``type``."""
+    return message["message_type"] if "message_type" in message else message.get("type")
+
+
 def _decode_text_part(part: Any) -> Json | None:
     """The object in a part of a tool's result that is JSON text, or None."""
     text = part.get("text") if isinstance(part, dict) else None

@@ -16,7 +16,7 @@ from leaguekit.protocol.decoding import decode, shorten_json, violations
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import BrokenRule, Message, message_type
 from leaguekit.protocol.plain_text import sanitize_line
-from leaguekit.transport.dialects.forms import Json
+from leaguekit.transport.dialects.forms import Json, stated_type
 
 MAX_TEXT = 200
 # Fields that are removed if their values are wrong.
@@ -49,9 +49,8 @@ def repair(
     message. ``replaced_by`` describes, by path, the field that the agent used instead.
     """
     message, name, broken = dict(value), message_type(kind), []
-    if (stated := message.get("message_type")) != name:
-        came = f"message_type: got {shorten_json(stated)}" if "message_type" in message else "message_type: missing"
-        broken.append(broken_rule("000-L1371" if stated is None else "000-L1503", came, f'"{name}"'))
+    if message.get("message_type") != name:
+        broken.append(_wrong_type(message, name))
         message["message_type"] = name
     for field, correct in certain.items():
         if message.get(field, correct) != correct:
@@ -77,6 +76,16 @@ def repair(
         if _COMPACT.match(str(value.get(field, "")))
     ]
     return Repaired(valid, broken)
+
+
+def _wrong_type(message: Json, expected: str) -> BrokenRule:
+    """The rule that a message breaks which does not state its type, or states another one."""
+    stated = stated_type(message)
+    if "message_type" in message:
+        rule = "000-L1371" if stated is None else "000-L1503"
+        return broken_rule(rule, f"message_type: got {shorten_json(stated)}", f'"{expected}"')
+    came = "message_type: missing" if stated is None else f"type: got {shorten_json(stated)}"
+    return broken_rule("000-L1371", came, f'message_type: "{expected}"')
 
 
 def _put_known_value(message: Json, path: str, known: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ from leaguekit.protocol.messages import (
 )
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.rpc import NULL, request, success
-from leaguekit.transport.dialects.forms import FORMS, UNSCANNED_BYTES, Form, Json, recognise_form
+from leaguekit.transport.dialects.forms import FORMS, UNSCANNED_BYTES, Form, Json, recognise_form, stated_type
 from leaguekit.transport.dialects.repairs import broken_rule
 
 # The sender name of the manager that all agents accept.
@@ -68,7 +68,9 @@ def add_expected_fields(message: Message | Json, player_id: str) -> Json:
     if value["sender"] == MANAGER:
         value["sender"] = MANAGER_BY_NAME
     if nested := _NESTED.get(value["message_type"]):
-        value[nested] = dict(value)
+        # The agent that reads a call there expects the fields of its context beside the others.
+        context = value.get("context")
+        value[nested] = (context if isinstance(context, dict) else {}) | value
     return value
 
 
@@ -115,8 +117,11 @@ class _Request(Struct):
     id: Raw = Raw(b"")
 
 
-def read_request(body: bytes) -> Incoming | None:
-    """Read a request in any form. None if it is not a single request with an object."""
+def read_request(body: bytes, path: str = "") -> Incoming | None:
+    """Read a request in any form. None if it is not a single request with an object.
+
+    ``path`` is the path of its URL if that is not /mcp. For an object without JSON-RPC it says what is meant.
+    """
     try:
         check_text(body, UNSCANNED_BYTES)
         outer = msgspec.json.decode(body, type=_Request)
@@ -125,7 +130,7 @@ def read_request(body: bytes) -> Incoming | None:
         bare = msgspec.json.decode(body, type=Json)
     except (ProtocolError, msgspec.DecodeError, RecursionError):
         return None
-    if outer.method is not None or (kind := _message_kind(bare, "")) is None:
+    if outer.method is not None or (kind := _message_kind(bare, path)) is None:
         return None
     broken = broken_rule("001-L0030", "a message with no JSON-RPC around it", "a JSON-RPC request")
     return Incoming(None, NULL, BY_NAME[message_type(kind)].name, kind, bare, [broken])
@@ -143,14 +148,22 @@ def _read_call(method: str, params: Json, call_id: bytes | None) -> Incoming:
 
 def _message_kind(message: Json, method: str) -> type[Message] | None:
     """The kind of a request: by its method, if that is known, or by its message_type or its fields."""
-    stated = message.get("message_type")
+    stated = stated_type(message)
     by_type = BY_NAME.get(stated) if isinstance(stated, str) else None
     if (by_method := BY_NAME.get(method)) is not None:
         # A known method with another message is an error in every profile.
         return by_method.request if by_type in (None, by_method) else None
     if by_type is not None:
         return by_type.request
-    return next((kind for field, kind in _BY_FIELD.items() if isinstance(message.get(field), dict)), None)
+    by_field = (kind for field, kind in _BY_FIELD.items() if isinstance(message.get(field), dict))
+    return next(by_field, None) or _registration_kind(f"{method} {stated}".lower())
+
+
+def _registration_kind(words: str) -> type[Message] | None:
+    """The kind of a registration by the words of its method, type or path, such as REGISTER_PLAYER_REQUEST."""
+    if "regist" not in words or any(word in words for word in ("response", "ack", "unregist", "deregist")):
+        return None
+    return RefereeRegisterRequest if "referee" in words else LeagueRegisterRequest
 
 
 _BY_FIELD: dict[str, type[Message]] = {"player_meta": LeagueRegisterRequest, "referee_meta": RefereeRegisterRequest}

@@ -16,7 +16,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import check_text, shorten_json
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.transport.dialects.forms import UNSCANNED_BYTES, Json, unwrapped_messages
+from leaguekit.transport.dialects.forms import UNSCANNED_BYTES, Json, stated_type, unwrapped_messages
 from leaguekit.transport.dialects.repairs import Repaired, broken_rule, repair
 
 # After this number of faults no further location is checked. To describe a fault takes long.
@@ -130,7 +130,10 @@ def find_message(
 def _find_join(value: Json, known: Mapping[str, Any], certain: Mapping[str, str]) -> Repaired | None:
     if value.get("accept") is not None:
         return repair(value, m.GameJoinAck, known, certain)
-    is_join_ack, status = value.get("message_type") == "GAME_JOIN_ACK", value.get("status")
+    if isinstance(accepted := value.get("accepted"), bool):
+        replaced_by = {"accept": f"accepted: got {shorten_json(accepted)}"}
+        return repair(value, m.GameJoinAck, {**known, "accept": accepted}, certain, replaced_by)
+    is_join_ack, status = stated_type(value) == "GAME_JOIN_ACK", value.get("status")
     status_text = str(status).upper()
     if status_text in _DECLINED:
         accepts = False

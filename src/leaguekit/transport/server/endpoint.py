@@ -49,6 +49,10 @@ class PostRoutes(NamedTuple):
         return PostRoute(partial(self.handler, name), self.max_bytes, self.too_large, self.admits)
 
 
+# The URL of a POST request → its route, or None if the application answers it.
+FindRoute = Callable[[bytes], PostRoute | None]
+
+
 @dataclass(slots=True)
 class Endpoint:
     """The state that all connections of one server share."""
@@ -62,7 +66,7 @@ class Endpoint:
     slots: ConnectionSlots
     # The application for MCP requests to /mcp. Without it, the handler answers them like all others.
     mcp: ASGI3Application | None = None
-    routes: PostRoutes | None = None
+    find_route: FindRoute | None = None
     identify: Identify | None = None
     # The name of the known sender of an MCP request.
     mcp_sender_of: Callable[[bytes, Peer], str | None] | None = None

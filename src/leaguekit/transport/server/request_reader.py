@@ -233,8 +233,8 @@ class RequestReader(BaseConnection):
         if query is not None:
             route = endpoint.mcp_route
             peer = peer._replace(query=query) if query else peer
-        elif endpoint.routes is not None and method == b"POST":
-            route = endpoint.routes.match(self.url)
+        elif endpoint.find_route is not None and method == b"POST":
+            route = endpoint.find_route(self.url)
         if route is None:
             self.client = (peer.host, 0)
             self._asgi_headers_complete()

@@ -25,7 +25,7 @@ from leaguekit.transport.base import Peer
 from leaguekit.transport.descriptors import backlog
 from leaguekit.transport.server.connection import HttpConnection
 from leaguekit.transport.server.connection_slots import ConnectionSlots, Limits
-from leaguekit.transport.server.endpoint import Endpoint, Identify, PostRoutes
+from leaguekit.transport.server.endpoint import Endpoint, FindRoute, Identify
 from leaguekit.transport.server.origin_headers import SECURITY_HEADERS, HostNames
 from leaguekit.transport.server.pending_requests import AdmitLargeBody, PostHandler, PostRoute, TooLarge
 
@@ -100,8 +100,8 @@ def _describe_listen_error(host: str, port: int, error: OSError) -> str:
 class Server:
     """Serves POST /mcp with ``handler``, MCP requests with ``mcp``, and everything else with ``app``.
 
-    - ``routes`` are further paths for POST requests, which take the same short path as /mcp. Other requests to these
-      paths go to ``app``.
+    - ``find_route`` finds the routes of further paths for POST requests, which take the same short path as /mcp. Other
+      requests to these paths go to ``app``.
     - ``max_bytes`` is the maximum size of a body. The response to a larger one is HTTP 413 with the body ``too_large``.
       If ``too_large`` is a function, it is called when the response is sent.
     - ``admits`` decides by the beginning of a body whether more than ``BYTES_BEFORE_ADMISSION`` of it are read. A body
@@ -125,7 +125,7 @@ class Server:
         admits: AdmitLargeBody | None = None,
         app: ASGIApp | None = None,
         mcp: McpApp | None = None,
-        routes: PostRoutes | None = None,
+        find_route: FindRoute | None = None,
         limits: Limits = _DEFAULT_LIMITS,
         names: Iterable[str] = (),
         endpoint: str = "",
@@ -149,7 +149,7 @@ class Server:
             (*loopback, *proxies),
             ConnectionSlots(limits),
             mcp_app,
-            routes,
+            find_route,
             identify,
             None if mcp is None else mcp.sender_of,
         )

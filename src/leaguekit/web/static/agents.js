@@ -18,11 +18,15 @@ export function load(what, get) {
 
 export const render = (main, data) => (data.agents ? list(main, data) : one(main, data));
 
-function list(main, { agents, moves, offset, total }) {
+function list(main, data) {
+  const { agents, moves, offset, total } = data;
   const isAbsent = (agent) => agent.out || agent.state === "SUSPENDED";
   show(
     main,
     h("h1", { tabindex: "-1" }, "Agents"),
+    problems(data),
+    refused(data),
+    data.problems.length + data.refused.length > 0 && h("h2", "All agents"),
     agents.length === 0
       ? h("p.soft", "Nobody has registered yet.")
       : table(
@@ -47,6 +51,52 @@ function list(main, { agents, moves, offset, total }) {
       " ",
       offset + agents.length < total && h("a", { href: `#/agents/from/${offset + MAX_ROWS}` }, "Those after"),
     ),
+  );
+}
+
+function problems({ problems: found }) {
+  return (
+    found.length > 0 &&
+    h(
+      "section",
+      { "aria-labelledby": "problems" },
+      h("h2", { id: "problems" }, "Agents with problems", h("span.count", found.length)),
+      table(
+        "Agents with problems, the worst first",
+        [["Agent", "who"], ["State", ""], ["What went wrong", "why"], ["Unreachable since", ""]],
+        found.map((agent) => ({
+          key: agent.id,
+          kind: agent.out ? "absent" : null,
+          cells: [
+            agentLabel(agent),
+            agentState(agent),
+            agent.sentences.join(", "),
+            agent.unreachable_since ? moment(agent.unreachable_since) : "",
+          ],
+        })),
+        { kind: "full", hidden: true },
+      ),
+    )
+  );
+}
+
+function refused({ refused: found }) {
+  return (
+    found.length > 0 &&
+    h(
+      "section",
+      { "aria-labelledby": "refused" },
+      h("h2", { id: "refused" }, "Refused registrations", h("span.count", found.length)),
+      table(
+        "Refused registrations, the latest first",
+        [["Name", "who"], ["Role", ""], ["Why", "why"], ["At", ""]],
+        found.map((one, place) => ({
+          key: `${one.role}-${place}`,
+          cells: [name(one.name), one.role, [one.code, " ", h("span", { dir: "auto" }, one.reason)], moment(one.at)],
+        })),
+        { kind: "full", hidden: true },
+      ),
+    )
   );
 }
 

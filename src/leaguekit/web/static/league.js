@@ -1,7 +1,19 @@
 // The front page: the current state of the league, live.
 
 import { h, linked, matchLink, name, show, table, withNames, screenReaderText, agentLabel } from "./elements.js";
-import { agentState, countdown, gameOf, isAhead, moment, movement, plural, score, stageOf, stateOf } from "./words.js";
+import {
+  agentState,
+  countdown,
+  gameOf,
+  isAhead,
+  moment,
+  movement,
+  plural,
+  score,
+  stageOf,
+  stateOf,
+  timeLeft,
+} from "./words.js";
 
 export const title = (live) => live.league.title;
 export const isLive = true;
@@ -165,7 +177,7 @@ function playing(match) {
     h(
       "p.soft.small",
       stageOf(match.stage) + come,
-      match.deadline && [", ", countdown(match.deadline), " left"],
+      timeLeft(match),
       match.attempt > 1 && `, attempt ${match.attempt}`,
     ),
   );

@@ -5,7 +5,7 @@ import { h, name, show, table, withNames, agentLabel } from "./elements.js";
 import { drawing } from "./games.js";
 import { event } from "./league.js";
 import { sequence } from "./sequence.js";
-import { countdown, gameOf, moment, origins, plural, score, seconds, stageOf, statusOf } from "./words.js";
+import { gameOf, moment, origins, plural, score, seconds, stageOf, statusOf, timeLeft } from "./words.js";
 
 export const title = ({ match }) => match.match_id;
 
@@ -87,7 +87,7 @@ const inPlay = (playing) =>
   h(
     "p.notice",
     stageOf(playing.stage),
-    playing.deadline && [", ", countdown(playing.deadline), " left"],
+    timeLeft(playing),
     playing.arrived.length > 0 && `; ${playing.arrived.join(" and ")} came`,
   );
 

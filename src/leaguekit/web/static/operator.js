@@ -3,7 +3,7 @@
 import { command, Refused } from "./data.js";
 import { h, name, show, table, screenReaderText } from "./elements.js";
 import { event } from "./league.js";
-import { stateOf } from "./words.js";
+import { moment, stateOf } from "./words.js";
 
 export const title = () => "Operator";
 
@@ -33,6 +33,7 @@ const memory = {
 // The answer to the last command, and the seats.
 let lastAnswer = null;
 let seats = [];
+let refused = [];
 let codes = [];
 let again = () => {};
 
@@ -95,6 +96,7 @@ async function logIn(submitted) {
 async function loadSeats() {
   try {
     seats = (await command("seats", memory.get())).seats;
+    ({ refused } = await command("agents", memory.get()));
   } catch (error) {
     if (!(error instanceof Refused) || error.isBusy) return;
     memory.set("");
@@ -104,7 +106,7 @@ async function loadSeats() {
 
 function logOut() {
   memory.set("");
-  [seats, codes, lastAnswer] = [[], [], null];
+  [seats, refused, codes, lastAnswer] = [[], [], [], null];
   again();
 }
 
@@ -206,8 +208,33 @@ function panel(data, live) {
     form("Seats", [commandButton("seats_new", "Make seats", "Make new seats? Their codes are shown once.")], [
       field("How many", h("input", { name: "count", type: "number", min: "1", max: "1000", required: true })),
     ], [codeList(), seatTable()]),
+    refused.length > 0 && refusedTable(),
   );
 }
+
+const refusedTable = () =>
+  h(
+    "section.card",
+    { "data-key": "refused" },
+    h("h2", "Refused registrations"),
+    table(
+      "Agents that tried to register and were refused, the latest first",
+      [["Agent", "who"], ["Role", ""], ["Endpoint", ""], ["From", "less"], ["Times", "n"], ["Why", "why"], ["Last at", "less"]],
+      refused.map((one) => ({
+        key: `${one.role} ${one.endpoint} ${one.address} ${one.display_name}`,
+        cells: [
+          name(one.display_name || "–"),
+          one.role,
+          h("bdi", one.endpoint || "–"),
+          one.address || "–",
+          one.count,
+          h("span", { dir: "auto" }, `${one.reason} (${one.code})`),
+          moment(one.last_at),
+        ],
+      })),
+      { kind: "full", hidden: true },
+    ),
+  );
 
 const field = (label, input) => h("label", h("span", label), input);
 const reason = () => field(

@@ -90,6 +90,10 @@ export const isAhead = (at) => left(at) > 0;
 // The time that is left, which counts down by itself.
 export const countdown = (until) => h("time.left", { "data-until": until, datetime: until }, duration(left(until)));
 
+// The time that is left of the present try, and which try it is if it is not the first.
+export const timeLeft = ({ deadline, try_number: number, max_tries: max }) =>
+  deadline && [", ", countdown(deadline), " left", number > 1 && `, try ${number} of ${max}`];
+
 export function tick(root) {
   for (const shown of root.querySelectorAll("[data-until]")) {
     const text = duration(left(shown.dataset.until));

@@ -1,0 +1,93 @@
+"""Prints the events of a running league on the terminal of its manager, one line per event."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Callable
+
+from leaguekit.agents.tasks import cancel
+from leaguekit.league import events as e
+from leaguekit.league.sentences import PLAYER, sentence
+from leaguekit.league.state import League
+from leaguekit.league.ties import first_place
+from leaguekit.manager.ledger import Ledger
+from leaguekit.protocol import times
+from leaguekit.store.base import StoreError
+
+# The number of players that are named after each round.
+MAX_LEADERS = 3
+# Events that are of no interest to a host, or that happen too often.
+_NOT_PRINTED = (
+    e.LeagueCreated,
+    e.RegistrationsClosed,
+    e.RefereeCodeSet,
+    e.MatchAssigned,
+    e.FailuresCounted,
+    e.FormLearned,
+    e.RulesBroken,
+)
+
+
+class EventPrinter:
+    """Prints each event of a ledger once it is written."""
+
+    def __init__(self, ledger: Ledger, print_lines: Callable[[str], None]) -> None:
+        self._ledger = ledger
+        self._print_lines = print_lines
+        self._lines: list[str] = []
+        self._task: asyncio.Task[None] | None = None
+        ledger.listeners.append(self._react)
+
+    async def close(self) -> None:
+        await cancel(self._task)
+
+    def _react(self, event: e.Event) -> None:
+        if isinstance(event, _NOT_PRINTED):
+            return
+        self._lines.append(event_line(event, self._ledger.league))
+        if self._task is None:
+            self._task = asyncio.create_task(self._print())
+
+    async def _print(self) -> None:
+        # If the log cannot be written, the manager stops. That error is reported elsewhere.
+        with contextlib.suppress(StoreError):
+            while self._lines:
+                lines, self._lines = self._lines, []
+                await self._ledger.wait_written()
+                self._print_lines("\n".join(lines))
+            self._task = None
+
+
+def event_line(event: e.Event, league: League) -> str:
+    """The time and a sentence about an event, with the names of players. ``league`` is the league after the event."""
+    text = sentence(event)
+    match event:
+        case e.RegistrationRefused() if event.address:
+            text = f"{text}. It came from {event.address}"
+        case e.RoundCompleted() if leaders := _leaders(league):
+            text = f"{text}: {leaders}"
+        case e.LeagueCompleted():
+            text = f"{text}. {first_place(league.table.placed_rows(), is_over=True)}"
+    if not isinstance(event, e.PlayerRegistered | e.RegistrationRefused):
+        text = _add_names(text, league)
+    return f"{times.parse_timestamp(event.at).astimezone():%H:%M:%S}  {text}"
+
+
+def _add_names(text: str, league: League) -> str:
+    """A text in which the name of each player precedes the first mention of its id."""
+    names = {player.id: player.meta.display_name for one in PLAYER.findall(text) if (player := league.players.get(one))}
+
+    def add_name(found: re.Match[str]) -> str:
+        name = names.pop(found[0], None)
+        return found[0] if name is None else f"{name} ({found[0]})"
+
+    return PLAYER.sub(add_name, text)
+
+
+def _leaders(league: League) -> str:
+    """The first players of the table, with their points."""
+    rows = league.table.placed_rows()
+    shown = [f"{row.player_id} {row.points}" for row in rows[:MAX_LEADERS]]
+    return ", ".join([*shown, *(["…"] if len(rows) > MAX_LEADERS else [])])

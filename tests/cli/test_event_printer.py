@@ -1,0 +1,88 @@
+"""The terminal of a manager: one line per event, after the event is written."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from leaguekit.cli.event_printer import EventPrinter, event_line
+from leaguekit.league.events import decode
+from leaguekit.league.state import League
+from leaguekit.manager.ledger import Ledger
+from tests.agents.leagues import HeldLog, in_virtual_time
+from tests.league.play import Play, refused, won
+from tests.programs import Program, league
+
+
+def lines_of(play: Play) -> list[str]:
+    """The lines of all events of a league, without the times."""
+    state, lines = League(), []
+    for event in map(decode, play.log):
+        state.apply(event)
+        line = event_line(event, state)
+        assert re.match(r"\d\d:\d\d:\d\d  ", line)
+        lines.append(line[10:])
+    return lines
+
+
+def test_joins_refusals_rounds_and_results_are_plain_lines_with_names() -> None:
+    play = Play(players=2, referees=1)
+    late = refused(play.now)
+    play.do([structs.replace(late, display_name="P01 or so"), structs.replace(late, address="", endpoint="")])
+    play.begin()
+    play.record("R1M1", won(play.match("R1M1"), "P01"))
+    lines = lines_of(play)
+    for expected in (
+        "P01 is registered: Agent 1",
+        f"P01 or so tried to register as a {late.role} and is refused: {late.reason} ({late.code}). "
+        f"It came from {late.address}",
+        f"{late.display_name} tried to register as a {late.role} and is refused: {late.reason} ({late.code})",
+        "The league starts: 1 round, 1 match",
+        "Round 1 is announced",
+        "Round 1 is over: Agent 1 (P01) 3, Agent 2 (P02) 0",
+        "The league is over. Champion: Agent 1 (P01) with 3 points",
+    ):
+        assert expected in lines
+    (result,) = [line for line in lines if line.startswith("R1M1: Agent")]
+    # A name is there once, and the id afterwards.
+    assert re.match(r"R1M1: Agent 1 \(P01\) beats Agent 2 \(P02\) \(P01 \w+; P02 \w+; number \d+\), as REF01", result)
+
+
+def test_only_the_first_of_many_players_are_named_after_a_round() -> None:
+    (first, *_) = [line for line in lines_of(Play(players=6, referees=3).begin().play_all()) if "is over: " in line]
+    assert first.count("(P0") == 3
+    assert first.endswith(", …")
+
+
+@in_virtual_time
+async def test_an_event_is_printed_after_it_is_written_and_never_if_it_cannot_be() -> None:
+    printed: list[str] = []
+    log = HeldLog()
+    ledger = Ledger(log)
+    printer = EventPrinter(ledger, printed.append)
+    events = [*map(decode, Play(players=2, referees=0).log)]
+    log.hold()
+    ledger.record(events[:2])
+    await asyncio.sleep(1)
+    assert printed == []
+    log.release()
+    await asyncio.sleep(1)
+    assert [line[10:] for line in printed] == ["P01 is registered: Agent 1"]
+    log.break_down()
+    ledger.record(events[2:])
+    await asyncio.sleep(1)
+    assert len(printed) == 1
+    await printer.close()
+
+
+@pytest.mark.parametrize("command", ["manager", "host"])
+def test_the_terminal_shows_who_comes(tmp_path: Path, command: str) -> None:
+    with Program(command, "--port", "0", "--data-dir", tmp_path) as program:
+        url = program.said(r"is at (http://\S+)")[1]
+        bob = ("--endpoint", "http://127.0.0.1:9999/mcp", "--name", "Bob")
+        league("add-player", *bob, "--manager", url, "--data-dir", tmp_path)
+        program.said(r"\d\d:\d\d:\d\d  P01 is registered: Bob\n")
