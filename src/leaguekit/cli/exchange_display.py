@@ -11,8 +11,7 @@ import msgspec
 
 from leaguekit.cli.tables import json_line
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
-from leaguekit.protocol.decoding import Violation
-from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.errors import ProtocolError, Violation
 from leaguekit.protocol.explain import explain
 from leaguekit.protocol.plain_text import sanitize_line, sanitize_lines
 from leaguekit.referee.transcripts import describe_message

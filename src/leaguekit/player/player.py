@@ -20,7 +20,7 @@ from leaguekit.agents.logs import restored_logging
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import endpoint_of, new_loop, serve
 from leaguekit.agents.world import World
-from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.agent import PlayerAgent, Profile
 from leaguekit.player.context import Strategy
 from leaguekit.player.definition import PlayerDefinition
 from leaguekit.protocol.plain_text import sanitize_lines
@@ -71,6 +71,9 @@ class Player(PlayerDefinition):
             option = f"--{name.replace('_', '-')}"
             parser.add_argument(option, default=default, type=type(default or ""), help=f"{text}{suffix}")
         parser.add_argument("--stay", action="store_true", help="stay after the league's end, until Ctrl-C")
+        parser.add_argument(
+            "--profile", choices=["spec", "open"], default="spec", help="open: managers that deviate from the documents"
+        )
         parser.add_argument("--seed", metavar="N", type=int, help="make the strategy's chance repeatable")
         options = parser.parse_args(arguments)
         try:
@@ -89,17 +92,21 @@ class Player(PlayerDefinition):
         data_dir: str | Path = "SHARED",
         stay: bool = False,
         seed: int | None = None,
+        profile: Profile = "spec",
     ) -> int:
         """Register, play until the league is over, and return the exit code. With ``stay``, go on until Ctrl-C.
 
         ``endpoint`` is the URL at which others reach this player, if it is not at its host and port. Raises
-        RegistrationRefused, or CannotListen if the port is in use.
+        RegistrationRefused, or CannotListen if the port is in use. With the ``profile`` "open", the player also
+        plays under managers and referees that deviate from the documents.
         """
 
         async def main() -> None:
             world = World(HttpCaller(AddressPolicy.only(manager)), Path(data_dir))
             with contextlib.closing(listen(host, port)) as sock:
-                agent = PlayerAgent(self, world, manager, endpoint or endpoint_of(sock, manager), seed=seed)
+                agent = PlayerAgent(
+                    self, world, manager, endpoint or endpoint_of(sock, manager), seed=seed, profile=profile
+                )
                 try:
                     await serve(agent, sock, player_refusal, stay=stay)
                 finally:

@@ -67,7 +67,7 @@ async def served(surface: Surface, max_bytes: int) -> AsyncIterator[Served]:
             return
         # A client that names no type at all can read JSON.
         headers = [header for header in scope["headers"] if header[0] != b"accept"]
-        scope = scope | {"headers": [*headers, (b"accept", _JSON.encode())]}
+        scope = dict(scope, headers=[*headers, (b"accept", _JSON.encode())])
         await in_json.handle_request(scope, receive, send)
 
     async with in_events.run(), in_json.run():
