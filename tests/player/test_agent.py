@@ -418,7 +418,7 @@ def test_a_league_error_is_acknowledged_logged_and_told_at_the_terminal(
     assert [record.getMessage() for record in records] == [LEAGUE_ERROR_TEXT] * 2
 
 
-def test_a_league_error_from_anybody_but_the_manager_is_refused_and_its_words_are_told_to_nobody(
+def test_a_league_error_from_anybody_but_the_manager_is_refused_and_its_words_are_not_told(
     tmp_path: Path,
 ) -> None:
     told: list[str] = []

@@ -17,6 +17,7 @@ import msgspec
 from leaguekit.agents.calls import next_id
 from leaguekit.agents.world import World
 from leaguekit.games.base import DEFAULT_GAME
+from leaguekit.match.move_messages import number_fields
 from leaguekit.player.caller_checks import ManagerMessage
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
@@ -210,8 +211,7 @@ class OpenPlayerProfile:
             "context.round_id": self._round_id,
             "context.opponent_id": "P00",
             "game_result.choices": {},
-            "game_result.drawn_number": None,
-            "game_result.number_parity": None,
+            **{f"game_result.{name}": value for name, value in number_fields(None).items()},
             "game_result.winner_player_id": None,
             "game_result.status": "WIN" if has_winner else "DRAW",
             "next_round_id": None,
