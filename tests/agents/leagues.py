@@ -6,6 +6,7 @@ Times are those of the virtual loop, from 0. Everything that goes over the wire 
 from __future__ import annotations
 
 import asyncio
+import copy
 import contextlib
 import functools
 import itertools
@@ -352,6 +353,12 @@ class Hall:
     @property
     def league(self) -> League:
         return self.manager.ledger.league
+
+    def substance(self) -> str:
+        """A hash of the league without the agents that were refused: what nobody may change that is refused."""
+        league = copy.copy(self.league)
+        league.refused = {}
+        return league.digest()
 
     def _saw(
         self, caller: MemoryCaller, url: str, body: bytes, came: bytes | BaseException, when: ExchangeTimes

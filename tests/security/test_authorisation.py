@@ -253,11 +253,11 @@ class Played:
 async def test_what_is_refused_at_the_manager_is_refused_with_its_code_and_changes_nothing(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         played = await Played.start(hall)
-        before, kept = hall.league.digest(), dict(hall.log.disk.kept)
+        before, kept = hall.substance(), dict(hall.log.disk.kept)
         refused = [cell for cell in MANAGER_CELLS if cell.expected != "ok"]
         found = [cell._replace(expected=await played.outcome(cell)) for cell in refused]
         assert found == refused
-        assert hall.league.digest() == before
+        assert hall.substance() == before
         assert hall.manager.runner.progress == {}
         assert hall.log.disk.kept == kept
 
@@ -275,7 +275,7 @@ async def test_what_is_allowed_at_the_manager_is_done(tmp_path: Path, cell: Cell
 async def test_every_command_of_the_operator_but_looking_needs_the_admin_token(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         played = await Played.start(hall)
-        before = hall.league.digest()
+        before = hall.substance()
         commands = [*operator._ACTIONS, *operator._ADMIN_QUERIES, *hall.manager._operator._secret_actions]
         assert len(commands) == 16
         for command in commands:
@@ -285,8 +285,8 @@ async def test_every_command_of_the_operator_but_looking_needs_the_admin_token(t
                     assert outcome(answer).partition("/")[0] not in ("E011", "E012")
                     break
                 assert outcome(answer) == ("E011/11" if token is None else "E012/12"), (command, role)
-                assert hall.league.digest() == before
-            before = hall.league.digest()
+                assert hall.substance() == before
+            before = hall.substance()
             if command == "token_rotate_admin":
                 hall.manager._operator._admin = tokens.verifier(ADMIN)
         assert set(operator._PUBLIC_QUERIES) == set(LOOKS)
