@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import functools
 import itertools
 import json
@@ -353,6 +354,12 @@ class Hall:
     @property
     def league(self) -> League:
         return self.manager.ledger.league
+
+    def substance(self) -> str:
+        """A hash of the league without the agents that were refused: what nobody may change that is refused."""
+        league = copy.copy(self.league)
+        league.refused = {}
+        return league.digest()
 
     def _saw(
         self, caller: MemoryCaller, url: str, body: bytes, came: bytes | BaseException, when: ExchangeTimes

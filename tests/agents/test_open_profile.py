@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -25,8 +27,10 @@ from leaguekit.referee.match_supervisor import resend_game_over
 from leaguekit.referee.open_player_client import MAX_INVITATIONS, DialectMemory, OpenPlayerClient
 from leaguekit.referee.open_profile import OpenProfileHandler
 from leaguekit.referee.player_client import PlayerObservations
+from leaguekit.referee.transcripts import MAX_WIRE_BYTES
 from leaguekit.sim import loop
 from leaguekit.transport.base import HttpAnswer, Peer
+from leaguekit.web.matches import public_messages
 from tests.agents.leagues import ADMIN, MANAGER_URL, Hall, Json, url_of
 from tests.samples import samples_of
 
@@ -634,6 +638,37 @@ def test_a_promise_is_waited_for_without_another_try_and_what_is_posted_counts(t
         assert {"001-L0044", "000-L0609", "000-L0831"} <= set(broken(hall, stranger.id))
         kept = hall.referees[0].matches.remembered["R1M1"].transcript.entries()
         assert not [one for one in kept if one.what == "failed"]
+
+    held(tmp_path, course)
+
+
+def test_the_transcript_has_what_was_really_sent_and_received_without_tokens(tmp_path: Path) -> None:
+    async def only_type(stranger: Stranger, call: Json) -> Any:
+        if not call["method"].isupper():
+            return HttpAnswer(404, b"Not Found: " + b"x" * 5_000)
+        return stranger.word(call["params"], more="y" * 3_000, auth_token="a secret of mine")
+
+    async def course(hall: Hall) -> None:
+        stranger = Stranger(hall, answers=only_type)
+        await play(hall, stranger)
+        [match] = [one.id for one in hall.league.matches.values()]
+        entries = hall.referees[0].matches.remembered[match].transcript.entries()
+        own = [one for one in entries if one.player_id == stranger.id and one.wire is not UNSET]
+        notes = ["by handle_game_invitation", "HTTP 404", "by GAME_INVITATION", "HTTP 200"]
+        assert [one.note for one in own[:4]] == notes
+        _, refused, again, joined = (str(one.wire) for one in own[:4])
+        assert refused == f"Not Found: {'x' * 2_037}…"
+        assert '"method":"GAME_INVITATION"' in again
+        assert '"game_invitation":{' in again
+        assert "GAME_JOIN_ACK" in joined
+        assert len(joined.encode()) <= MAX_WIRE_BYTES + 3
+        assert not [one for one in own if re.search("drv-[0-9a-f]|secret of mine", str(one.wire))]
+        assert [one.note for one in own[-2:]] == ["by GAME_OVER", "HTTP 200"]
+        # Everybody sees the messages, and only the operator their forms.
+        transcript = SimpleNamespace(entries=entries)
+        shown = [one.text for one in public_messages(transcript) if one.message_type is None]
+        assert len(shown) == 2
+        assert "handle_game_invitation did not bring an answer" in shown[0]
 
     held(tmp_path, course)
 

@@ -118,6 +118,17 @@ def test_who_was_not_there_before_the_start_is_said() -> None:
     assert _format("start", shown).splitlines()[-1] == "P02 (Bob�) did not answer"
 
 
+def test_what_cost_matches_is_named_first() -> None:
+    agent = {"id": "P01", "display_name": "Bob", "state": "ACTIVE", "endpoint": "x", "form": "TYPE"}
+    broken = {"rule": "decision 5", "first_at": "now", "came": "a", "expected": "b", "count": 3}
+    lost = [{"match_id": f"R{number}M1", "ruling": "INVALID_ANSWER"} for number in range(1, 8)]
+    agents = [agent | {"broken_rules": [broken]}, agent | {"id": "P02", "lost_technically": lost}]
+    first, second = _format("agents", {"agents": agents}).splitlines()[-2:]
+    assert first.startswith("P02 lost 7 matches technically: R1M1 INVALID_ANSWER, R2M1 INVALID_ANSWER, ")
+    assert first.endswith("R5M1 INVALID_ANSWER and 2 more; `league replay R7M1` shows the last")
+    assert second.startswith("P01 breaks decision 5")
+
+
 def test_how_often_is_told_in_words() -> None:
     broken = {"rule": "decision 5", "first_at": "now", "came": "a", "expected": "b", "count": 3}
     agent = {"id": "P01", "display_name": "Bob", "state": "ACTIVE", "endpoint": "x", "form": "TYPE"}

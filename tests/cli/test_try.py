@@ -200,6 +200,33 @@ def test_an_agent_that_answers_with_bare_messages_can_be_tried_in_the_open_profi
     assert re.search(r"^Your agent (won|lost): ", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    ("only", "refusal"),
+    [
+        ("GAME_INVITATION CHOOSE_PARITY_CALL GAME_OVER", (404, b"Not Found")),
+        (
+            "handle_game_invitation choose_parity notify_match_result",
+            b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601}}',
+        ),
+        ("handle_message", b'{"status":"ok"}'),
+    ],
+)
+def test_forms_that_the_agent_does_not_know_are_not_its_faults_in_the_open_profile(
+    league: Any, only: str, refusal: Any
+) -> None:
+    def answer(call: Json) -> Any:
+        if call["method"] not in (*only.split(), "ping"):
+            return refusal
+        return good(call | {"params": call["params"].get("message", call["params"])})
+
+    with agent(answer) as url:
+        done = league("try", url, "--profile", "open", "--opponent", "always_odd")
+    assert done.code == 0, done.stdout
+    assert "Something was wrong" not in done.stdout
+    assert "the same in another form" in done.stdout
+    assert re.search(r"^Your agent (won|lost): ", done.stdout, re.MULTILINE)
+
+
 def test_where_nothing_answers_is_said_at_once(league: Any) -> None:
     done = league("try", "http://127.0.0.1:1/mcp")
     assert done.code == 2

@@ -70,6 +70,18 @@ def _answering(method: str, answer: Any) -> Mutation:
     return Mutation(changed)
 
 
+def _not_knowing(method: str) -> Mutation:
+    """Refuse a method as unknown. Its message is understood by the message type as the method."""
+
+    async def changed(_player: ScriptedPlayer, request: Json, proper: Any) -> Any:
+        error = {"code": -32601, "message": "no such method"}
+        return (
+            {"jsonrpc": "2.0", "error": error, "id": request.get("id")} if request.get("method") == method else proper
+        )
+
+    return Mutation(changed)
+
+
 def _to_body(wanted: Callable[[Json, Any], bool], answer: Any) -> Mutation:
     """Change the answer to certain bodies."""
 
@@ -304,6 +316,7 @@ MUTANTS: dict[str, Mutation] = {
     "rpc.type_as_method": _answering(
         "GAME_INVITATION", {"jsonrpc": "2.0", "error": {"code": -32601, "message": "no such method"}, "id": None}
     ),
+    "rpc.method_names": _not_knowing("update_standings"),
     "rpc.unknown_method": _answering("no_such_method", {"jsonrpc": "2.0", "result": {"status": "ok"}, "id": 1}),
     "rpc.invalid_params": _to_body(
         lambda request, _answer: _call(request).get("role_in_match") is not None and "match_id" not in _call(request),

@@ -42,8 +42,8 @@ PLAIN = {
 }
 # What else fails, by the name of the fake. Nothing else fails for a fake that is not here.
 FAILS: dict[str, set[str]] = {
-    "only-rpc-choose": {"choice.result"},
-    "only-type": NOT_UNDERSTOOD,
+    "only-rpc-choose": {"rpc.method_names"},
+    "only-type": {"rpc.method_names"},
     "only-tools": NOT_UNDERSTOOD,
     "only-message": NOT_UNDERSTOOD,
     "only-registers-league_register": {"register.method"},
@@ -66,10 +66,13 @@ FAILS: dict[str, set[str]] = {
     "only-chooses-in-choice": {"choice.legal"},
     "only-joins-by-ack": {"join.message_type"},
     "only-joins-by-status": {"join.accept"},
+    "only-joins-by-accepted": {"join.accept"},
+    "only-joins-by-accept-alone": {"join.message_type"},
+    "only-writes-type": {"register.envelope", "join.message_type", "choice.message_type"} | ACKNOWLEDGED,
     "only-error-null": {"rpc.no_error"},
     "only-other-ids": NOT_UNDERSTOOD,
-    # The kit calls methods that these do not know.
-    **{f"only-refuses-{status}": NOT_UNDERSTOOD | {"rpc.status"} for status in (400, 401, 404, 422, 500)},
+    # The kit goes on with the names that these know, if they say which they do not know.
+    **{f"only-refuses-{status}": {"rpc.method_names"} for status in (400, 401, 404, 422, 500)},
     **{f"only-refuses-{word}": NOT_UNDERSTOOD | {"rpc.unknown_method"} for word in ("ok", "unknown", "error")},
     "only-refuses-in-text": NOT_UNDERSTOOD | {"rpc.status", "rpc.unknown_method"},
     "only-player_id-wrong": {"join.player_id", "choice.player_id"} | ABOUT,
@@ -94,14 +97,14 @@ FAILS: dict[str, set[str]] = {
     "only-dies-joining": {"join.result", "rpc.status"},
     "raven": NOT_UNDERSTOOD
     | {"register.method", "register.request", "register.envelope", "register.sender", "register.timestamp"},
-    "heron": {"reach.early", "join.player_id", "join.sender", "join.arrival_timestamp", "choice.result"}
-    | {"rpc.no_error", "rpc.status", "rpc.string_id"}
+    "heron": {"reach.early", "join.player_id", "join.sender", "join.arrival_timestamp", "join.accept"}
+    | {"choice.player_id", "choice.sender", "rpc.no_error", "rpc.method_names", "rpc.string_id"}
     | ACKNOWLEDGED,
     # These two listen only after a certain answer to their registration, which the kit's is not.
     "ibis": {"register.version", "reach.early", "reach.ping"},
     "kestrel": {"reach.early", "reach.ping"},
     "jackal": {"register.method", "register.envelope", "register.sender", "register.timestamp"}
-    | {"join.player_id", "choice.result", "rpc.unknown_method"}
+    | {"join.message_type", "choice.result", "rpc.unknown_method"}
     | ACKNOWLEDGED,
     "lemur": {"join.result"},
     "marten": {"reach.early", "join.answered", "choice.player_id", "choice.sender"} | ABOUT,
@@ -109,11 +112,16 @@ FAILS: dict[str, set[str]] = {
     | {"reach.early", "rpc.unknown_method"}
     | NOT_UNDERSTOOD,
     "otter": NOT_UNDERSTOOD | {"rpc.status"},
-    "puffin": NOT_UNDERSTOOD | {"register.method", "register.request"},
+    "puffin": NOT_UNDERSTOOD | {"register.method", "register.request", "rpc.status"},
     "quail": NOT_UNDERSTOOD | {"register.method", "register.request", "rpc.unknown_method"},
 }
 # Checks that a plain agent fails and these pass.
-HAVE = {"only-exits-on-LEAGUE_COMPLETED": {"end.ends"}, "lemur": {"end.ends"}}
+HAVE = {
+    "only-exits-on-LEAGUE_COMPLETED": {"end.ends"},
+    "lemur": {"end.ends"},
+    "only-type": {"rpc.type_as_method"},
+    **{f"only-refuses-{status}": {"rpc.type_as_method"} for status in (400, 401, 404, 422, 500)},
+}
 # Fakes that pass all required checks: a league with the profile ``spec`` can host them.
 CONFORM = {
     "only-rpc",

@@ -418,7 +418,9 @@ def test_a_league_error_is_acknowledged_logged_and_told_at_the_terminal(
     assert [record.getMessage() for record in records] == [LEAGUE_ERROR_TEXT] * 2
 
 
-def test_a_league_error_from_anybody_but_the_manager_is_refused_and_told_to_nobody(tmp_path: Path) -> None:
+def test_a_league_error_from_anybody_but_the_manager_is_refused_and_its_words_are_not_told(
+    tmp_path: Path,
+) -> None:
     told: list[str] = []
 
     async def script(setup: PlayerSetup) -> None:
@@ -427,7 +429,9 @@ def test_a_league_error_from_anybody_but_the_manager_is_refused_and_told_to_nobo
             assert (refusal["code"], refusal["data"]["error_code"]) == (3001, "E012")
 
     run_script(script, PlayerSetup(tmp_path, tell=told.append))
-    assert told == []
+    refusal = "E012 The auth_token is not the one that was made for this caller."
+    first = f'Agent Alpha: "league_error" could not be answered: {refusal}'
+    assert told == [first, f"{first} (2 times)"]
 
 
 def test_a_league_error_before_the_registration_is_told_once_and_without_its_words(tmp_path: Path) -> None:

@@ -651,6 +651,18 @@ async def test_a_wrong_answer_to_a_call_is_told_and_asked_for_again(scene: Scene
 
 
 @in_virtual_time
+async def test_a_wrong_answer_is_in_the_transcript_as_it_came(scene: Scene) -> None:
+    wrong = changed(parity_choice=..., note="z" * 100)
+    scene.player("P01", choose_parity_call=[wrong, refusing(), good]), scene.player("P02")
+    await scene.start()
+    await scene.play()
+    [transcript] = scene.transcripts
+    first, second = (entry.wire for entry in transcript.entries if entry.wire)
+    assert "z" * 100 in first
+    assert '"error"' in second
+
+
+@in_virtual_time
 async def test_a_player_that_only_shows_wrong_tokens_loses_for_that(scene: Scene) -> None:
     scene.player("P01", game_invitation=changed(auth_token="tok-p01-guessed")), scene.player("P02")
     await scene.start()

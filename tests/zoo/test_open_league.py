@@ -187,6 +187,9 @@ def test_one_whom_nobody_can_host_loses_its_matches_and_holds_up_nobody_elses(tm
                 for one in matches
                 if one.outcome.ruling != "WIN" and one.outcome.ruling != "DRAW" and dying.given_id not in one.players
             ]
+            [shown] = [one for one in (await hall.operate("agents"))["agents"] if "lost_technically" in one]
+            assert shown["id"] == dying.given_id
+            assert [one["ruling"] for one in shown["lost_technically"]] == ["INVALID_ANSWER"] * 3
             # Everybody who was invited hears of the end, also who never came.
             assert len(set(dying.over)) == 3
             assert len(heron.chose) == 2

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import encode
-from leaguekit.protocol.errors import rpc_number
+from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.messages import Message
 from leaguekit.protocol.methods import BY_REQUEST, read_pong
 from leaguekit.protocol.responses import answer_of
@@ -63,7 +63,11 @@ async def ask(
     if response.status == TOO_MANY_REQUESTS:
         # The body does not matter: the server may have sent it before it read the request.
         raise RpcRefusal(RpcError(*rpc_number(None, "E059"), {"error_code": "E059"}))
-    return answer_of(answer, response.body, call_id)
+    try:
+        return answer_of(answer, response.body, call_id)
+    except (ProtocolError, RpcRefusal) as error:
+        error.answer = response.body
+        raise
 
 
 async def deliver(caller: Caller, url: str, message: Message, seconds: float) -> bytes:

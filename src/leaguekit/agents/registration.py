@@ -14,7 +14,7 @@ import re
 from collections.abc import Awaitable, Callable
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -76,6 +76,8 @@ _MESSAGES: dict[Role, tuple[Callable[..., m.Request], type[Response]]] = {
     "player": (m.LeagueRegisterRequest, m.LeagueRegisterResponse),
     "referee": (m.RefereeRegisterRequest, m.RefereeRegisterResponse),
 }
+# Sends a registration to a URL, and returns the answer of the given type. It raises the same exceptions as ``ask``.
+SendRegistration = Callable[[Caller, str, m.Request, type[Any]], Awaitable[Any]]
 # What an agent was before in a league with this id: nobody that it knows of, the same agent, or another agent that this
 # league does not know. The last happens if a league that was not stored is started again with the same id.
 Before = Literal["nobody", "same", "another"]
@@ -146,6 +148,7 @@ class Registrar:
 
     ``prepare`` is called with every new identity and with what the agent was before. No incoming call is answered
     under the new identity until it returns. ``wanted_id`` is the id that the agent asks for, which a manager may grant.
+    ``send`` sends a registration and returns the answer.
     """
 
     def __init__(
@@ -157,6 +160,7 @@ class Registrar:
         prepare: Callable[[Identity, Before], Awaitable[None]],
         *,
         wanted_id: str | None = None,
+        send: SendRegistration = ask,
     ) -> None:
         self.name = meta.display_name
         self.manager_url = manager_url
@@ -168,6 +172,7 @@ class Registrar:
         self.role = role
         self._meta = meta
         self._prepare = prepare
+        self._send = send
         # Not in the folder of the league, because the league may not be known when the request is sent.
         self._sent_request_file = self.folder(None) / "asked.json"
         # Why a file of an earlier run cannot be read, or empty.
@@ -378,7 +383,7 @@ class Registrar:
         return _MESSAGES[self.role][0](**envelope, auth_token=token, **{f"{self.role}_meta": self._meta})
 
     async def _send_registration(self, request: m.Request, pinged: str | None, stored: Identity | None) -> Identity:
-        response = await ask(self._world.caller, self.manager_url, request, _MESSAGES[self.role][1])
+        response = await self._send(self._world.caller, self.manager_url, request, _MESSAGES[self.role][1])
         if response.status == "REJECTED":
             raise _refused(response.reason or "No reason was given", response.error_code or None)
         token = response.auth_token or (None if stored is None else stored.auth_token)

@@ -11,39 +11,66 @@ import msgspec
 
 from leaguekit.cli.tables import json_line
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
-from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.errors import ProtocolError, Violation
 from leaguekit.protocol.explain import explain
 from leaguekit.protocol.plain_text import sanitize_line, sanitize_lines
 from leaguekit.referee.transcripts import describe_message
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Caller, CallFailed, HttpAnswer, Unreachable
+from leaguekit.transport.dialects.requests import read_request
 
 MAX_TEXT_LENGTH = 300
 TO, FROM = "→", "←"
 OK = 200
+# The fields by which a message is recognised that is sent again in another form.
+_IDENTIFYING = ("message_type", "conversation_id", "timestamp", "match_id")
 
 
 class ExchangeDisplay:
-    """Prints the messages to and from an agent. ``faults`` counts the agent's messages with violations."""
+    """Prints the messages to and from an agent. ``faults`` counts the agent's messages with violations.
 
-    def __init__(self, *, as_json: bool) -> None:
+    With ``is_open``, a message is sent in one form after another until the agent understands it. Only the answer to the
+    last form is counted.
+    """
+
+    def __init__(self, *, as_json: bool, is_open: bool = False) -> None:
         self._as_json = as_json
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._is_output_open = True
         self.faults = 0
+        self._is_open = is_open
+        # The methods by which messages were sent whose answers were counted as faults, by the messages.
+        self._counted: dict[str, str] = {}
 
     def to_agent(self, body: bytes) -> None:
+        message, method = self._identify(body)
+        if message in self._counted and self._counted[message] != method:
+            del self._counted[message]
+            self.faults -= 1
+            note = "the same in another form: that the agent did not understand the one before is not counted"
+            self._print_line({"way": TO, "note": note}, f"{TO} ({note})", [])
         self._print_message(TO, body, [])
 
     def from_agent(self, body: bytes, answering: bytes | None = None, status: int = OK) -> None:
         """Print a request of the agent, or its answer to the request ``answering``, with its violations."""
-        self._print_message(FROM, body, _find_violations(body, answering), status)
+        wrong = _find_violations(body, answering)
+        self._print_message(FROM, body, wrong, status)
+        message, method = self._identify(answering or b"")
+        if message and wrong:
+            self._counted[message] = method
 
-    def failed(self, failure: str) -> None:
-        """Print that there was no answer."""
+    def failed(self, failure: str, answering: bytes) -> None:
+        """Print that there was no answer to a request. A ping only finds out whether the agent listens already."""
         self._print_line({"way": FROM, "failed": failure}, f"{FROM} nothing: {failure}", [])
-        self.faults += 1
+        self.faults += not (self._is_open and _is_ping(answering))
+
+    def _identify(self, body: bytes) -> tuple[str, str]:
+        """A text that identifies the message in a request in any form, and the method; both empty if it has none."""
+        incoming = read_request(body) if self._is_open else None
+        if incoming is None or incoming.kind is None:
+            return "", ""
+        return json_line([incoming.message.get(name) for name in _IDENTIFYING]), incoming.method
 
     def end(self, outcome: dict[str, Any], text: str) -> None:
         """Print the outcome of the match."""
@@ -124,22 +151,29 @@ _LEAGUE_SUMMARIES: dict[str, Callable[[dict[str, Any]], str]] = {
 
 def _find_violations(body: bytes, answering: bytes | None) -> list[str]:
     """Everything that is wrong with a request, or with the answer to the request ``answering``."""
-    if answering is not None and b'"ping"' in answering:
+    if answering is not None and _is_ping(answering):
         # Every answer to a ping is right.
         return []
+    own: list[Violation] = []
     try:
         parts = explain(body)
         if answering is not None:
+            # A request of ours in another form than that of the documents is not the agent's fault.
+            own = explain(answering)[0].wrong
             parts = explain(b"[%b,%b]" % (answering, body))
     except ProtocolError as error:
         return [error.detail if body else "there is nothing in it"]
-    found = [f"{one.code} {one}" for part in parts for one in part.wrong]
+    found = [f"{one.code} {one}" for part in parts for one in part.wrong if one not in own]
     what = parts[-1].what
     if answering is not None and "JSON-RPC error" in what:
         found.append("a refusal, and a result was expected")
     elif answering is not None and "JSON-RPC" not in what:
         found.append("E041 this is not an answer of JSON-RPC 2.0: the message belongs into its result")
     return found
+
+
+def _is_ping(body: bytes) -> bool:
+    return b'"ping"' in body
 
 
 class DisplayingCaller:
@@ -158,7 +192,7 @@ class DisplayingCaller:
         try:
             answer = await self._caller.post(url, body, seconds, max_bytes)
         except CallFailed as failure:
-            self._display.failed(f"{failure.code} {failure}")
+            self._display.failed(f"{failure.code} {failure}", body)
             raise
         self._display.from_agent(answer.body, body, answer.status)
         return answer

@@ -29,6 +29,8 @@ PUBLIC_COMMANDS = ("status", "standings", "schedule")
 MAX_NAMED = 5
 # More matches than this take hours, so the operator must confirm. 100 players have 4,950.
 CONFIRM_ABOVE_MATCHES = 5_000
+# The technical losses of an agent that are listed.
+MAX_LOSSES = 5
 EXAMPLES = """examples:
   league status
   league standings --json
@@ -311,11 +313,13 @@ def _format(command: str, answer: dict[str, Any]) -> str:
 
 
 def _format_agents(agents: list[dict[str, Any]]) -> str:
-    """The agents as a table. Below it: the origins of their moves, and the rules that they break (open profile)."""
+    """The agents as a table. Below it: technical losses, the origins of moves, and broken rules (open profile)."""
     form = ["form"] if any("form" in one for one in agents) else []
     names = ["id", "display_name", "state", "endpoint", "address", *form]
     rows = [[str(one.get(name) or "-") for name in names] for one in agents]
     lines = [table(["id", "name", "state", "endpoint", "registered from", *form], rows)]
+    # First what cost matches.
+    lines += [_format_losses(one) for one in agents if one.get("lost_technically")]
     lines += [
         f"{one['id']} knows only the documents: it shows players its own token"
         for one in agents
@@ -346,6 +350,16 @@ def _format_problems(answer: dict[str, Any]) -> str:
 
 def _local_time(at: str) -> str:
     return f"{times.parse_timestamp(at).astimezone():%H:%M:%S}"
+
+
+def _format_losses(agent: dict[str, Any]) -> str:
+    lost = agent["lost_technically"]
+    shown = ", ".join(f"{one['match_id']} {one['ruling']}" for one in lost[:MAX_LOSSES])
+    more = f" and {len(lost) - MAX_LOSSES} more" if len(lost) > MAX_LOSSES else ""
+    replay = f"`league replay {lost[-1]['match_id']}` shows the last"
+    return sanitize_line(
+        f"{agent['id']} lost {pluralize(len(lost), 'match', 'es')} technically: {shown}{more}; {replay}"
+    )
 
 
 def _format_refused(answer: dict[str, Any]) -> list[str]:

@@ -34,6 +34,8 @@ EXAMPLES = f"""examples:
   {program.SEAT_VARIABLE}=7K2M-Q9XD-0RTB-5HVN league player …      the same, unseen by others on this machine
   league player --manager http://10.0.0.5:8000/mcp --relay http://10.0.0.5:8200
                                                        from behind a router, through the league's gateway
+  league player --manager http://127.0.0.1:8000/mcp --profile open
+                                                       under a manager that somebody else wrote
 
 Strategies: {", ".join(STRATEGIES)};
 or module:function, a function of your own that is given a context and returns a move;
@@ -79,6 +81,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--name", help="its name in the league (default: the strategy's or the model's)")
     parser.add_argument("--strategy", default="random", help="a name or module:function (default random)")
+    parser.add_argument(
+        "--profile",
+        choices=["spec", "open"],
+        default="spec",
+        help="open: also play under managers and referees that deviate from the specification (default spec)",
+    )
     parser.add_argument("--seed", metavar="N", type=int, help="make the strategy's chance repeatable")
     add_move_delay_option(parser)
     parser.add_argument("--wanted-id", help=argparse.SUPPRESS)
@@ -149,7 +157,14 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
 
     def make_agent(endpoint: str) -> PlayerAgent:
         return PlayerAgent(
-            player, world, manager, endpoint, seed=options.seed, wanted_id=options.wanted_id, tell=program.print_notice
+            player,
+            world,
+            manager,
+            endpoint,
+            seed=options.seed,
+            wanted_id=options.wanted_id,
+            tell=program.print_notice,
+            profile=options.profile,
         )
 
     try:

@@ -129,6 +129,8 @@ class _MatchHistory(NamedTuple):
         yield f"Attempt {transcript.attempt} as {transcript.sender} saw it, in seconds since it began:"
         for entry in transcript.entries:
             yield f"{entry.seconds:10.3f}  {_line(entry)}"
+            if entry.wire is not UNSET:
+                yield f"{'':12}{entry.wire}"
 
 
 def _line(entry: TranscriptEntry) -> str:

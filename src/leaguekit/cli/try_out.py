@@ -112,7 +112,7 @@ class _FriendlyMatch:
         self._urls = {name: program.url_of_socket(sock) for name, sock in self._sockets.items()}
         policy = program.policy_for(options).trusting(options.url or "", *self._urls.values())
         self.caller = HttpCaller(policy)
-        self._display = ExchangeDisplay(as_json=options.json)
+        self._display = ExchangeDisplay(as_json=options.json, is_open=options.profile == "open")
         self._displaying_caller = DisplayingCaller(self.caller, self._display, self._urls.values())
 
     def _listen(self, host: str, port: int) -> socket.socket:

@@ -90,7 +90,21 @@ def _standings(league: League, _operation: Operation) -> dict[str, Any]:
     }
 
 
+def _technical_losses(league: League) -> dict[str, list[dict[str, str]]]:
+    """The matches that players have lost without play, by player, each with the ruling."""
+    lost: dict[str, list[dict[str, str]]] = {}
+    for match in league.matches.values():
+        outcome = match.outcome
+        if outcome is not None and outcome.status == "TECHNICAL_LOSS":
+            for player_id, points in ((match.a, outcome.points_a), (match.b, outcome.points_b)):
+                if not points:
+                    ruling = outcome.ruling or "TECHNICAL_LOSS"
+                    lost.setdefault(player_id, []).append({"match_id": match.id, "ruling": ruling})
+    return lost
+
+
 def _agents(league: League, _operation: Operation) -> dict[str, Any]:
+    lost = _technical_losses(league)
     agents: list[Player | Referee] = [*league.players.values(), *league.referees.values()]
     agents.sort(key=agent_order)
     return {
@@ -102,6 +116,7 @@ def _agents(league: League, _operation: Operation) -> dict[str, Any]:
                 "endpoint": agent.meta.contact_endpoint,
                 "address": agent.registered.address or None,
                 **({"shows_own_token": True} if isinstance(agent, Referee) and agent.shows_own_token else {}),
+                **({"lost_technically": lost[agent.id]} if agent.id in lost else {}),
                 **_move_origins(league, agent),
                 **_dialect(league, agent),
             }

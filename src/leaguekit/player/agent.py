@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, UnsetType
 
+from leaguekit.agents.calls import ask
 from leaguekit.agents.credentials import TokenOwner
 from leaguekit.agents.logs import log_fields
-from leaguekit.agents.registration import Before, Identity, Registrar, describe_league_error
+from leaguekit.agents.registration import Before, Identity, Registrar, SendRegistration, describe_league_error
 from leaguekit.agents.world import World
 from leaguekit.match.move_messages import BY_CALL, MoveCall, make_response
 from leaguekit.player.caller_checks import (
@@ -34,17 +36,26 @@ from leaguekit.player.definition import PlayerDefinition
 from leaguekit.player.history import MatchHistory
 from leaguekit.player.move_chooser import LeagueFacts, MoveChooser
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.decoding import shorten_json
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerState
 from leaguekit.protocol.ids import PROTOCOL, PROTOCOL_VERSION, sender_of
 from leaguekit.protocol.methods import BY_NAME, PING, read_call
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, Call, RpcRequest, answer
+from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, Call, InvalidCall, RpcError, RpcRequest, answer
 from leaguekit.transport.base import Peer
 
+if TYPE_CHECKING:
+    from leaguekit.player.open_profile import OpenPlayerProfile
+
+Profile = Literal["spec", "open"]
 GET_STATE = "get_player_state"
 # Anyone may ask for the state. All matches of a long league would be a long answer to a short question.
 MAX_SNAPSHOT_MATCHES = 50
+# The number of different texts about requests that could not be answered.
+MAX_REPORTS = 200
+MAX_REPORT_CHARACTERS = 500
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +65,8 @@ class PlayerAgent:
 
     ``seed`` makes the random numbers of the strategy repeatable. ``wanted_id`` asks for an id, which a manager may
     grant. ``tell`` is called with texts for the author: replaced moves, and the end of the league. A strategy that
-    ``never_blocks`` runs in the event loop that serves the player.
+    ``never_blocks`` runs in the event loop that serves the player. The ``profile`` "open" is for managers and referees
+    that deviate from the documents.
     """
 
     def __init__(
@@ -68,6 +80,7 @@ class PlayerAgent:
         wanted_id: str | None = None,
         tell: Callable[[str], None] = lambda _text: None,
         never_blocks: bool = False,
+        profile: Profile = "spec",
     ) -> None:
         self.player = player
         self.world = world
@@ -78,12 +91,20 @@ class PlayerAgent:
             contact_endpoint=endpoint,
             protocol_version=PROTOCOL_VERSION,
         )
-        self.registrar = Registrar(world, manager_url, "player", meta, self._prepare, wanted_id=wanted_id)
+        self.finished = asyncio.Event()
+        self._tell = tell
+        self._reports: Counter[str] = Counter()
+        self._open_profile: OpenPlayerProfile | None = None
+        send: SendRegistration = ask
+        if profile == "open":
+            from leaguekit.player.open_profile import OpenPlayerProfile  # noqa: PLC0415 - the spec profile does not need it
+
+            self._open_profile = OpenPlayerProfile(world, self._answer_spec, self._report, self.finished.set)
+            send = self._open_profile.ask
+        self.registrar = Registrar(world, manager_url, "player", meta, self._prepare, wanted_id=wanted_id, send=send)
         self.league_id: str | None = None
         self.round_id: int | None = None
         self.standings: list[m.Standing] = []
-        self.finished = asyncio.Event()
-        self._tell = tell
         self._callers = CallerChecks(self.registrar)
         self.caller_verifier = self._callers.verifier
         self._chooser = MoveChooser(player, world, seed=seed, tell=tell, never_blocks=never_blocks)
@@ -164,7 +185,33 @@ class PlayerAgent:
 
     def answer(self, request: RpcRequest, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer any request."""
-        return answer(request, lambda call: self._call(call, peer), player_refusal, MAX_TRUSTED_BYTES)
+        answer = self._answer_spec if self._open_profile is None else self._open_profile.answer
+        return answer(request, peer)
+
+    def _answer_spec(self, request: RpcRequest, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
+        """Answer a request exactly as the documents say."""
+        return answer(request, lambda call: self._call(call, peer), self._refuse, MAX_TRUSTED_BYTES)
+
+    def _refuse(self, error: ProtocolError, call: Call | InvalidCall) -> RpcError:
+        """Refuse a request, and report that."""
+        what = shorten_json(call.method) if call.method else "A request"
+        self._report(f"{what} could not be answered: {error.code} {error.detail}")
+        return player_refusal(error, call)
+
+    def _report(self, text: str) -> None:
+        """Report something that went wrong, for the author. What is repeated is reported when its number has doubled.
+
+        Anybody can call a player, so the number of texts is limited.
+        """
+        text = sanitize_line(text)[:MAX_REPORT_CHARACTERS]
+        if len(self._reports) >= MAX_REPORTS and text not in self._reports:
+            text = "Other requests could not be answered"
+        self._reports[text] += 1
+        count = self._reports[text]
+        if count.bit_count() == 1:
+            times = "" if count == 1 else f" ({count} times)"
+            log.info("%s%s", text, times)
+            self._tell(f"{self.player.name}: {text}{times}")
 
     def admits(self, beginning: bytes, _peer: Peer) -> bool:
         """Whether the rest of a large body is read. It is, if the manager or a referee may have sent it."""

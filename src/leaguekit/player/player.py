@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
+from typing import Literal
 
 from leaguekit.player.context import Strategy
 from leaguekit.player.definition import PlayerDefinition
@@ -57,6 +58,9 @@ class Player(PlayerDefinition):
             option = f"--{name.replace('_', '-')}"
             parser.add_argument(option, default=default, type=type(default or ""), help=f"{text}{suffix}")
         parser.add_argument("--stay", action="store_true", help="stay after the league's end, until Ctrl-C")
+        parser.add_argument(
+            "--profile", choices=["spec", "open"], default="spec", help="open: managers that deviate from the documents"
+        )
         parser.add_argument("--seed", metavar="N", type=int, help="make the strategy's chance repeatable")
         options = parser.parse_args(arguments)
         try:
@@ -80,17 +84,28 @@ class Player(PlayerDefinition):
         data_dir: str | Path = "SHARED",
         stay: bool = False,
         seed: int | None = None,
+        profile: Literal["spec", "open"] = "spec",
     ) -> int:
         """Register, play until the league is over, and return the exit code. With ``stay``, go on until Ctrl-C.
 
         ``endpoint`` is the URL at which others reach this player, if it is not at its host and port. Raises
-        RegistrationRefused, or CannotListen if the port is in use.
+        RegistrationRefused, or CannotListen if the port is in use. With the ``profile`` "open", the player also
+        plays under managers and referees that deviate from the documents.
         """
         try:
             from leaguekit.player.running import run_player  # noqa: PLC0415 - see above
 
-            address = mcp_url(manager)
-            run_player(self, address, host=host, port=port, endpoint=endpoint, data_dir=data_dir, stay=stay, seed=seed)
+            run_player(
+                self,
+                mcp_url(manager),
+                host=host,
+                port=port,
+                endpoint=endpoint,
+                data_dir=data_dir,
+                stay=stay,
+                seed=seed,
+                profile=profile,
+            )
         except KeyboardInterrupt:
             return 130
         return 0

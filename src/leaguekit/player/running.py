@@ -11,7 +11,7 @@ from leaguekit.agents.logs import restored_logging
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import endpoint_of, new_loop, serve
 from leaguekit.agents.world import World
-from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.agent import PlayerAgent, Profile
 from leaguekit.player.definition import PlayerDefinition
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy
@@ -32,13 +32,15 @@ def run_player(
     data_dir: str | Path,
     stay: bool,
     seed: int | None,
+    profile: Profile,
 ) -> None:
     """Run a player. The arguments are those of ``Player.run``."""
 
     async def main() -> None:
         world = World(HttpCaller(AddressPolicy.only(manager)), Path(data_dir))
         with contextlib.closing(listen(host, port)) as sock:
-            agent = PlayerAgent(player, world, manager, endpoint or endpoint_of(sock, manager), seed=seed)
+            url = endpoint or endpoint_of(sock, manager)
+            agent = PlayerAgent(player, world, manager, url, seed=seed, profile=profile)
             try:
                 await serve(agent, sock, player_refusal, stay=stay)
             finally:

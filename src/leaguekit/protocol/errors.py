@@ -270,7 +270,10 @@ class ProtocolError(Exception):
     """A request that cannot be met.
 
     ``data`` has the additional fields that document 001 gives an error of this kind (``previous_report_time`` …).
+    ``answer`` is the body in which the error was found, if it was the answer to a call of ours.
     """
+
+    answer = b""
 
     def __init__(
         self,

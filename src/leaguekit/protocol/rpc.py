@@ -298,7 +298,9 @@ def request(method: str, params: bytes, call_id: int) -> bytes:
 
 
 class RpcRefusal(Exception):
-    """The peer answered with a JSON-RPC error."""
+    """The peer answered with a JSON-RPC error. ``answer`` is the whole answer, if it is known."""
+
+    answer = b""
 
     def __init__(self, error: RpcError) -> None:
         self.error = error

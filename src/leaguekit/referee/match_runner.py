@@ -320,13 +320,13 @@ class MatchRunner:
             return s.RefereeLate(side, ask.ask, late.late_ms, late.why if isinstance(late, CallerUnable) else "")
         except RpcRefusal as refusal:
             detail = f"{m.message_type(kind)} was expected, and an error came: {refusal}"
-            self.transcript.add("received", seat.player_id, note=detail)
+            self.transcript.add("received", seat.player_id, note=detail, wire=refusal.answer)
             if error_code_of(refusal) == "E005":
                 # The player was restarted and has not registered yet. It is asked again, as if it were unreachable.
                 return s.NoAnswer(side, ask.ask, "E009")
             return s.InvalidAnswer(side, ask.ask, "E045", detail)
         except ProtocolError as error:
-            self.transcript.add("failed", seat.player_id, note=str(error))
+            self.transcript.add("failed", seat.player_id, note=str(error), wire=error.answer)
             return s.InvalidAnswer(side, ask.ask, error.code, error.detail, error.context)
         return _to_input(side, ask.ask, answer)
 

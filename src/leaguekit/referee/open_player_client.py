@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import NoReturn, cast
 
@@ -27,7 +27,7 @@ from leaguekit.protocol.rpc import MAX_BYTES, RpcError, RpcRefusal
 from leaguekit.referee.player_client import PlayerClient, PlayerMessage, PlayerObservations
 from leaguekit.referee.seats import Seats
 from leaguekit.referee.transcripts import Transcript
-from leaguekit.transport.base import TOO_MANY_REQUESTS, Caller, CallerLate, TimedOut, Unreachable
+from leaguekit.transport.base import TOO_MANY_REQUESTS, Caller, CallerLate, HttpAnswer, TimedOut, Unreachable
 from leaguekit.transport.client.deadlines import LATE_SECONDS, MAX_EXTENSIONS
 from leaguekit.transport.dialects.forms import Json
 from leaguekit.transport.dialects.repairs import Repaired, broken_rule
@@ -141,7 +141,10 @@ class OpenPlayerClient(PlayerClient):
         if seconds <= 0:
             raise TimedOut("the time was over before every form of request had been tried", connected=True)
         call_id, url = next_id(), self._seats[side].endpoint
-        answer = await self._caller.post(url, made.body(call_id), seconds, MAX_BYTES)
+        body, player_id = made.body(call_id), self._seats[side].player_id
+        self._transcript.add("sent", player_id, note=f"by {made.method}", wire=body)
+        answer = await self._caller.post(url, body, seconds, MAX_BYTES)
+        self._transcript.add("received", player_id, note=f"HTTP {answer.status}", wire=answer.body)
         if answer.status == TOO_MANY_REQUESTS:
             raise RpcRefusal(RpcError(*rpc_number(None, "E059"), {"error_code": "E059"}))
         return find_answer(answer.body, call_id, kind, self.known_fields(side, request), self.certain_fields(side))
@@ -162,7 +165,13 @@ class OpenPlayerClient(PlayerClient):
 
     async def notify(self, side: Side, message: m.Request, seconds: float) -> None:
         seat = self._seats[side]
-        await notify_player(self._caller, seat.endpoint, message, (seat.player_id, self._form(side)), seconds)
+
+        def record(method: str, body: bytes, answer: HttpAnswer) -> None:
+            self._transcript.add("sent", seat.player_id, note=f"by {method}", wire=body)
+            self._transcript.add("received", seat.player_id, note=f"HTTP {answer.status}", wire=answer.body)
+
+        form = (seat.player_id, self._form(side))
+        await notify_player(self._caller, seat.endpoint, message, form, seconds, record=record)
 
     def observations(self) -> PlayerObservations:
         players = [seat.player_id for seat in self._seats.values()]
@@ -239,15 +248,24 @@ def _why(found: AnswerOutcome) -> str:
 
 
 async def notify_player(
-    caller: Caller, url: str, message: m.Request, form: tuple[str, str | None], seconds: float
+    caller: Caller,
+    url: str,
+    message: m.Request,
+    form: tuple[str, str | None],
+    seconds: float,
+    *,
+    record: Callable[[str, bytes, HttpAnswer], None] = lambda *_: None,
 ) -> None:
     """Send a message to a player. ``form`` is the player's id and the form that it is known to understand.
 
     GAME_OVER is sent in every form until one is accepted, because some players cannot leave a match without it.
+    ``record`` is called with each method, the body that was sent, and its answer.
     """
     deadline = asyncio.get_running_loop().time() + seconds
     for made in islice(encode_in_forms(message, *form), None if isinstance(message, m.GameOver) else 1):
         remaining = max(0.001, deadline - asyncio.get_running_loop().time())
-        answer = await caller.post(url, made.body(next_id()), remaining)
+        body = made.body(next_id())
+        answer = await caller.post(url, body, remaining)
+        record(made.method, body, answer)
         if not is_refusal(answer.status, answer.body):
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -12,6 +13,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from leaguekit.match.move_messages import BY_RESPONSE, CALL_TYPES, DOCUMENTED_QUESTION
 from leaguekit.protocol.messages import AgentAnswer, MatchTranscript, Message, Request, TranscriptEntry, message_type
+from leaguekit.protocol.tokens import redact
 
 # A little less than the manager accepts, because the entries are part of a message.
 MAX_BYTES = 255 * 1024
@@ -19,6 +21,12 @@ MAX_BYTES = 255 * 1024
 MAX_ENTRIES = 400
 # The displayed length of a message of an unknown type.
 MAX_MESSAGE_CHARACTERS = 200
+
+# The maximum size of what was really sent or received. A token that begins within it ends within some more bytes.
+MAX_WIRE_BYTES = 2_048
+_MAX_TOKEN_BYTES = 512
+# The value of an auth_token, also in JSON within a text.
+_AUTH_TOKEN = re.compile(r'(auth_token\\*"\s*:\s*\\*")[^"\\]*')
 
 EntryKind = Literal["sent", "received", "failed", "ruled"]
 
@@ -38,6 +46,7 @@ class _Entry(Struct):
     message_type: str | UnsetType = UNSET
     body: Message | UnsetType = UNSET
     note: str | UnsetType = UNSET
+    wire: str | UnsetType = UNSET
 
 
 class Transcript:
@@ -55,9 +64,12 @@ class Transcript:
         player_id: str | UnsetType = UNSET,
         message: Message | None = None,
         note: str | UnsetType = UNSET,
+        wire: bytes = b"",
     ) -> None:
+        """Add an entry. ``wire`` is what was really sent or received, if the message does not say it."""
         kind, body = (UNSET, UNSET) if message is None else (message_type(message), message)
-        entry = _Entry(round(self._clock() - self.began, 3), what, player_id, kind, body, note)
+        text = _redact_wire(wire) if wire else UNSET
+        entry = _Entry(round(self._clock() - self.began, 3), what, player_id, kind, body, note, text)
         (self._first if len(self._first) < MAX_ENTRIES // 2 else self._last).append(entry)
 
     def entries(self) -> list[TranscriptEntry]:
@@ -75,6 +87,14 @@ class Transcript:
         if len(text) >= max_bytes:
             text = msgspec.json.encode(_without_middle(entries, max_bytes))
         return Raw(text)
+
+
+def _redact_wire(wire: bytes) -> str:
+    """The beginning of a body, without tokens."""
+    text = wire[: MAX_WIRE_BYTES + _MAX_TOKEN_BYTES].decode(errors="replace")
+    text = redact(_AUTH_TOKEN.sub("\\1…", text))
+    shown = text.encode()[:MAX_WIRE_BYTES].decode(errors="ignore")
+    return text if shown == text else f"{shown}…"
 
 
 def _without_middle(entries: list[_Entry], max_bytes: int) -> list[_Entry]:

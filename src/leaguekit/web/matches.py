@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -86,7 +87,7 @@ async def match_page(
     if has_ended:
         recorded = next((event for _, event in reversed(events) if isinstance(event, e.ResultRecorded)), None)
         transcript = await _transcript(reader, match_id)
-        page.messages = [] if transcript is None else [public_message(entry) for entry in transcript.entries]
+        page.messages = [] if transcript is None else public_messages(transcript)
         if recorded is not None:
             details = recorded.result.details
             page.evidence = None if details.evidence is UNSET else remove_addresses(details.evidence)
@@ -104,6 +105,15 @@ async def _event(reader: LogReader, number: int) -> e.Event:
 async def _transcript(reader: LogReader, match_id: str) -> MatchTranscript | None:
     kept = await reader.kept(f"transcript/{match_id}")
     return None if kept is None else msgspec.json.decode(kept, type=MatchTranscript)
+
+
+# The note of an entry that only has the form of a message, or of its answer.
+_FORM = re.compile(r"by \S+|HTTP [0-9]+")
+
+
+def public_messages(transcript: MatchTranscript) -> list[Message]:
+    """The entries of a transcript for everybody. What was really sent and received is only for the operator."""
+    return [public_message(entry) for entry in transcript.entries if not _FORM.fullmatch(entry.note or "")]
 
 
 def public_message(entry: TranscriptEntry) -> Message:

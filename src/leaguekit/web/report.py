@@ -23,7 +23,7 @@ from leaguekit.web.api_types import MatchRow
 from leaguekit.web.charts import MAX_COLOURED, RatingScale, points_chart
 from leaguekit.web.drawings import SYMBOLS, drawing
 from leaguekit.web.markup import escape_text, insert_names, isolate_name
-from leaguekit.web.matches import game_steps, public_message
+from leaguekit.web.matches import game_steps, public_messages
 from leaguekit.web.page_types import Message
 from leaguekit.web.report_style import STYLE
 from leaguekit.web.rows import match_row, refused_row
@@ -277,7 +277,7 @@ class Report:
     def _replay(self, match_id: str, transcript: MatchTranscript | None) -> str:
         if transcript is None or self.full_from is not None:
             return ""
-        lines = "\n".join(_entry(public_message(entry)) for entry in transcript.entries)
+        lines = "\n".join(map(_entry, public_messages(transcript)))
         if len(lines) > self._replay_budget:
             self.full_from = match_id
             return ""

@@ -164,6 +164,27 @@ def test_plain_json_rpc_and_mcp_share_one_connection(run: Run, tmp_path: Path) -
     run(main())
 
 
+@pytest.mark.parametrize("accept", ["application/json", "application/*;q=0.9", "text/html", ""])
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+def test_a_client_that_does_not_accept_events_is_answered_in_json(
+    run: Run, tmp_path: Path, accept: str, version: str
+) -> None:
+    async def main() -> None:
+        async with ServedLeague(tmp_path) as house:
+            headers = (("accept", accept),) if accept else ()
+            meta = {"io.modelcontextprotocol/protocolVersion": version}
+            call = {"jsonrpc": "2.0", "method": "tools/list", "params": {"_meta": meta}, "id": 4}
+            listed = await plain(house, json.dumps(call).encode(), headers=headers)
+            assert (listed.status, listed.content_type) == (200, "application/json")
+            assert "get_standings" in [tool["name"] for tool in json.loads(listed.body)["result"]["tools"]]
+            hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+            call = {"jsonrpc": "2.0", "method": "initialize", "params": hello, "id": 5}
+            begun = await plain(house, json.dumps(call).encode(), headers=headers)
+            assert json.loads(begun.body)["result"]["serverInfo"]["name"] == "leaguekit-manager"
+
+    run(main())
+
+
 @pytest.mark.parametrize(("headers", "status"), [
     ((("host", "evil.example"),), 421),
     ((("origin", "http://evil.example"),), 403),

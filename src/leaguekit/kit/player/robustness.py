@@ -42,6 +42,14 @@ async def type_as_method(harness: PlayerHarness) -> Evidence:
     return await accepts_invitation(harness, "invitation by its type", match, method="GAME_INVITATION")
 
 
+@RPC.required("001-L0036", needs=[join_result])
+async def method_names(harness: PlayerHarness) -> Evidence:
+    """The player knows every method that the kit has called by its first name in document 001."""
+    for name, (other, refusal) in harness.other_names.items():
+        raise refusal.failed(f"a result of {name}", f"it is known only as {other}, and the kit went on with that")
+    return harness.answers["join"].evidence("no method is known only by another name")
+
+
 @RPC.recommended("001-L0051", needs=[ping])
 async def unknown_method(harness: PlayerHarness) -> Evidence:
     """The player refuses a method that it does not have with -32601."""

@@ -119,6 +119,9 @@ class TranscriptEntry(Struct, kw_only=True):
     message_type: Annotated[str | UnsetType, doc("The message's type", "001-L1472")] = UNSET
     body: Annotated[dict[str, Any] | UnsetType, doc("The message, without its tokens", "001-L1472")] = UNSET
     note: Annotated[str | UnsetType, doc("A failure or a ruling in words", "001-L1472")] = UNSET
+    wire: Annotated[
+        str | UnsetType, doc("What was really sent or received: the first 2 KB, without tokens", "001-L1472")
+    ] = UNSET
 
 
 class MatchTranscript(Request, kw_only=True, tag="MATCH_TRANSCRIPT"):

@@ -27,7 +27,7 @@ from leaguekit.transport.dialects.repairs import broken_rule
 # The sender name of the manager that all agents accept.
 MANAGER_BY_NAME = f"{MANAGER}:LM01"
 # Messages that some agent expects in an additional nested object, with the name of that object.
-_NESTED = {"GAME_INVITATION": "game_invitation", **dict.fromkeys(CALL_TYPES, "parity_context")}
+NESTED = {"GAME_INVITATION": "game_invitation", **dict.fromkeys(CALL_TYPES, "parity_context")}
 # One agent keeps its registration only if the status is REGISTERED. It states this as its protocol_version.
 _WANTS_REGISTERED = "league.v2"
 _encode = msgspec.json.Encoder().encode
@@ -67,7 +67,7 @@ def add_expected_fields(message: Message | Json, player_id: str) -> Json:
     value.setdefault("player_id", player_id)
     if value["sender"] == MANAGER:
         value["sender"] = MANAGER_BY_NAME
-    if nested := _NESTED.get(value["message_type"]):
+    if nested := NESTED.get(value["message_type"]):
         # The agent that reads a call there expects the fields of its context beside the others.
         context = value.get("context")
         value[nested] = (context if isinstance(context, dict) else {}) | value
@@ -150,6 +150,8 @@ def _message_kind(message: Json, method: str) -> type[Message] | None:
     """The kind of a request: by its method, if that is known, or by its message_type or its fields."""
     stated = stated_type(message)
     by_type = BY_NAME.get(stated) if isinstance(stated, str) else None
+    # The names of tools in the field: receive_game_invitation.
+    method = method.removeprefix("receive_").upper() if method.startswith("receive_") else method
     if (by_method := BY_NAME.get(method)) is not None:
         # A known method with another message is an error in every profile.
         return by_method.request if by_type in (None, by_method) else None

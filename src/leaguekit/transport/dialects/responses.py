@@ -97,6 +97,19 @@ def find_answer(
     return NoUsableAnswer(shorten_json(value))
 
 
+def find_objects(body: bytes) -> list[Json]:
+    """The objects in an answer that may be a message: the answer itself, its result, and what is wrapped in these."""
+    try:
+        check_text(body, UNSCANNED_BYTES)
+        value = msgspec.json.decode(body)
+    except (ProtocolError, msgspec.DecodeError, RecursionError):
+        return []
+    if not isinstance(value, dict):
+        return []
+    inside = [value[name] for name in ("result", "params") if isinstance(value.get(name), dict)]
+    return [*(inner for one in [*inside, value] for _, inner in unwrapped_messages(one)), *inside, value]
+
+
 def is_refusal(status: int, body: bytes) -> bool:
     """Whether an answer says that a message was refused or not understood."""
     if status >= 400:

@@ -20,6 +20,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
 from mcp.shared.exceptions import MCPError
+from starlette.types import Receive, Scope, Send
 
 from leaguekit import __version__
 from leaguekit.transport.base import Peer
@@ -55,9 +56,28 @@ async def served(surface: Surface, max_bytes: int) -> AsyncIterator[Served]:
     logging.getLogger("mcp").setLevel(logging.WARNING)
     streams = None if surface.changes is None else _Streams(surface.changes)
     server = _server(surface, streams)
-    manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=max_bytes)
-    async with manager.run():
-        yield Served(manager.handle_request, _do_nothing if streams is None else streams.end)
+    in_events, in_json = (
+        StreamableHTTPSessionManager(server, stateless=True, json_response=is_json, max_request_body_size=max_bytes)
+        for is_json in (False, True)
+    )
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if _accepts_events(scope):
+            await in_events.handle_request(scope, receive, send)
+            return
+        # A client that names no type at all can read JSON.
+        headers = [header for header in scope["headers"] if header[0] != b"accept"]
+        scope = dict(scope, headers=[*headers, (b"accept", _JSON.encode())])
+        await in_json.handle_request(scope, receive, send)
+
+    async with in_events.run(), in_json.run():
+        yield Served(app, _do_nothing if streams is None else streams.end)
+
+
+def _accepts_events(scope: Scope) -> bool:
+    """Whether the client of a request accepts event streams."""
+    accepted = b",".join(value for name, value in scope["headers"] if name == b"accept").lower()
+    return any(kind in accepted for kind in (b"text/event-stream", b"text/*", b"*/*"))
 
 
 def _do_nothing() -> None: ...
