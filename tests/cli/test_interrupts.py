@@ -86,5 +86,5 @@ def test_ctrl_c_ends_a_command_soon_after_its_start_and_later(name: str, store: 
 @pytest.mark.longest
 @pytest.mark.parametrize("name", COMMANDS)
 def test_ctrl_c_ends_a_command_at_every_moment(name: str, store: Path, tmp_path: Path) -> None:
-    """Five minutes."""
+    """Three minutes."""
     try_moments(name, [0.01 * number for number in range(1, 40, 2)] + [0.7, 1.0, 1.5, 2.5], store, tmp_path)

@@ -54,7 +54,7 @@ def test_a_copy_by_cp_fails_verify_and_a_backup_of_the_same_moment_has_every_ack
     yard.start(["manager"])
     yard.up()
     yard.processes["manager"].send_signal(signal.SIGINT)
-    assert yard.processes["manager"].wait(30) == 0
+    assert yard.processes["manager"].wait(30) == 130
     assert "as league.db.head says" in command("verify", store).out
     # What comes while somebody reads stays in the journal, and does not move to the store at the end of a round.
     with closing(sqlite3.connect(store)) as reader, yard:
@@ -97,7 +97,7 @@ def test_a_killed_manager_goes_on_with_a_head_that_is_never_ahead(
             yard.start(["manager"])
         yard.until_over()
         yard.processes["manager"].send_signal(signal.SIGINT)
-        assert yard.processes["manager"].wait(30) == 0
+        assert yard.processes["manager"].wait(30) == 130
     assert read_head(store) == len(yard.log())
     assert command("verify", store).code == 0
 
