@@ -94,7 +94,7 @@ function refused({ refused: found }) {
           key: `${one.role}-${place}`,
           cells: [name(one.name), one.role, [one.code, " ", h("span", { dir: "auto" }, one.reason)], moment(one.at)],
         })),
-        { kind: "full", hidden: true },
+        { kind: "full", hidden: true, scrolls: true },
       ),
     )
   );

@@ -231,7 +231,7 @@ const refusedTable = () =>
           moment(one.last_at),
         ],
       })),
-      { kind: "full", hidden: true },
+      { kind: "full", hidden: true, scrolls: true },
     ),
   );
 
