@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.league.play import Play, drawn, whole
+from tests.league.play import Play, drawn, failed, refused, whole
 from tests.security.hostile_names import NAMES
 from tests.web.browsing import DESK, PHONE, Visit, chromium, expected_table, served
 
@@ -115,6 +115,25 @@ def test_whatever_stands_in_a_referees_evidence_the_page_of_the_match_is_shown(
             expect(page.locator("h1")).to_contain_text("R1M1")
             expect(page.locator("main")).to_contain_text("As the referee reported it")
             visit.ended()
+
+
+def test_the_page_of_the_agents_begins_with_those_that_have_problems(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=4, referees=2).begin()
+    bad = play.match("R1M1").b
+    play.record("R1M1", failed(play.match("R1M1"), bad))
+    play.do([refused(play.now, display_name="<b>Eve</b>", reason="nothing answered at http://10.0.0.7:8101/mcp")])
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        page = visit.open("agents")
+        problems = page.locator("section[aria-labelledby=problems] tbody tr")
+        expect(problems).to_have_count(1)
+        expect(problems).to_contain_text(bad)
+        expect(problems).to_contain_text("1 technical loss, 4 calls in a row not answered")
+        expect(problems.locator("time")).to_have_count(1)
+        refusal = page.locator("section[aria-labelledby=refused] tbody tr")
+        expect(refusal).to_contain_text("<b>Eve</b>")
+        expect(refusal).to_contain_text("E019 nothing answered at …")
+        visit.ended()
 
 
 def test_a_page_that_cannot_be_drawn_says_so(browser: Browser, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ class Referee(Struct, kw_only=True):
     @property
     def free(self) -> int:
         """The number of matches that may still be assigned to it."""
-        return 0 if self.lost else max(0, self.capacity - len(self.assigned_matches))
+        return 0 if self.lost_since is not None else max(0, self.capacity - len(self.assigned_matches))
 
 
 class Seat(Struct, kw_only=True):

@@ -118,7 +118,7 @@ def _referee_for(match: Match, free: dict[str, int], on_announcement: set[str]) 
 
 
 def available_referees(league: League) -> list[str]:
-    return [referee.id for referee in league.referees.values() if not referee.lost]
+    return [referee.id for referee in league.referees.values() if referee.lost_since is None]
 
 
 def referee_rotation(league: League) -> list[str]:

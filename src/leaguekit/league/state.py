@@ -242,7 +242,9 @@ class League:
         match.reported = True
         for name in match.players:
             player = self.players[name]
-            player.count_failures(failures_after(player.failures, event.result.details, name), event.at)
+            failures = failures_after(player.failures, event.result.details, name)
+            if failures != player.failures:
+                player.count_failures(failures, event.at)
         for name, origins in (event.result.details.move_origins or {}).items():
             self.move_origins.setdefault(self.players[name].id, MoveOrigins()).add(origins)
         for name, evidence in read_evidence(event.result.details).items():

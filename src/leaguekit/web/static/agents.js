@@ -63,7 +63,7 @@ function problems({ problems: found }) {
       h("h2", { id: "problems" }, "Agents with problems", h("span.count", found.length)),
       table(
         "Agents with problems, the worst first",
-        [["Agent", "who"], ["State", ""], ["What went wrong", "why"], ["Unreachable since", ""]],
+        [["Agent", "who"], ["State", "less"], ["What went wrong", "why"], ["Unreachable since", ""]],
         found.map((agent) => ({
           key: agent.id,
           kind: agent.out ? "absent" : null,
@@ -94,7 +94,7 @@ function refused({ refused: found }) {
           key: `${one.role}-${place}`,
           cells: [name(one.name), one.role, [one.code, " ", h("span", { dir: "auto" }, one.reason)], moment(one.at)],
         })),
-        { kind: "full", hidden: true },
+        { kind: "full", hidden: true, scrolls: true },
       ),
     )
   );

@@ -66,8 +66,9 @@ function named(sentence, agents, shown) {
   return sentence.split(/\b(P\d{2,9})\b/).map((part) => (known.has(part) ? shown(known.get(part)) : part));
 }
 
-// columns: [title, class]; rows: {key, kind, cells}, of which the cell at the place `headed` heads its row.
-export function table(caption, columns, rows, { kind = "", headed = 0, hidden = false } = {}) {
+// columns: [title, class]; rows: {key, kind, cells}, of which the cell at the place `headed` heads its row. A table
+// without links that may be too wide `scrolls`: it can be reached by the keyboard.
+export function table(caption, columns, rows, { kind = "", headed = 0, hidden = false, scrolls = false } = {}) {
   const cells = (row) =>
     row.cells.map((cell, place) => {
       const [, style] = columns[place];
@@ -76,6 +77,7 @@ export function table(caption, columns, rows, { kind = "", headed = 0, hidden = 
     });
   return h(
     "div.wide",
+    scrolls ? { tabindex: "0", role: "region", "aria-label": caption } : {},
     h(
       "table",
       { class: kind },

@@ -232,7 +232,7 @@ const refusedTable = () =>
           moment(one.last_at),
         ],
       })),
-      { kind: "full", hidden: true },
+      { kind: "full", hidden: true, scrolls: true },
     ),
   );
 
