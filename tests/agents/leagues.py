@@ -6,8 +6,8 @@ Times are those of the virtual loop, from 0. Everything that goes over the wire 
 from __future__ import annotations
 
 import asyncio
-import copy
 import contextlib
+import copy
 import functools
 import itertools
 import json
