@@ -485,7 +485,7 @@ IN_AN_EVENTFUL_LEAGUE: dict[str, tuple[Tamper, list[str]]] = {
         [
             "event 36 (R1M1): expected no rematch of P02, which has left the league, found a rematch",
             "event 56: expected the league's end when all its matches have ended, found R1M1 open",
-            "event 64 (R1M1): expected a loss of P02, having left the league, found no result",
+            "event 65 (R1M1): expected a loss of P02, having left the league, found no result",
         ],
     ),
     "only a match of an announced round is corrected": (

@@ -50,6 +50,7 @@ def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
         "P03 is disqualified: cheated",
         "R2M1: lost by P03 (DISQUALIFICATION): cheated",
         "The league is over",
+        "Late tried to register as a player and is refused: Registration closed - league already started (E019)",
         "P01 understands requests in the form TYPE",
         "P01 broke rules, which is tolerated: decision 1",
         "The operator gives out S01 to S02",
