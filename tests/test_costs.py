@@ -32,7 +32,7 @@ BUDGETS = {
         "calls in agents": 92,
         "calls in manager": 190,
         "calls in referee": 202,
-        "calls in player": 167,
+        "calls in player": 177,
     },
     "exchange": {
         "tasks": 0,

@@ -10,8 +10,8 @@ import pytest
 
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.world import World
-from leaguekit.player.agent import MAX_REPORTS
-from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.agent import MAX_REPORTS, PlayerAgent
+from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim import loop
 from leaguekit.transport.base import HttpAnswer, Peer
