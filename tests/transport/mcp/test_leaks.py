@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import json
+from inspect import getclosurevars
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,8 @@ def test_a_thousand_clients_leave_neither_tasks_nor_memory_behind(run: Any, tmp_
             assert len(set(tasks)) == 1
             assert tasks[0] <= before + 6
             assert memory[-1] - memory[0] < MAX_GROWTH, memory
-            assert not house.server._mcp._opening.result().app.__self__._server_instances
+            managers = getclosurevars(house.server._mcp._opening.result().app).nonlocals
+            assert [managers[name]._server_instances for name in ("in_events", "in_json")] == [{}, {}]
             # What the manager tells goes to nobody.
             assert not house.server._endpoint.answer_tasks
 
