@@ -139,7 +139,7 @@ def test_how_often_is_told_in_words() -> None:
 def hosting(*arguments: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     host.configure(parser)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(["--host", "127.0.0.1", *arguments])
     options.referees = options.referees or 1
     return options
 
