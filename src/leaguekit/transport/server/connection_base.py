@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -207,9 +208,9 @@ class BaseConnection(HttpToolsProtocol):
         # The server waits for the peer now.
         self._wait_for_peer(self._limits.request_seconds)
 
+    @abstractmethod
     def _refuse(self, refusal: Refusal) -> None:
         """Send a refusal after the responses to earlier requests, and close. It replaces the arriving request."""
-        raise NotImplementedError
 
     # The slot and what it counts.
 

@@ -6,6 +6,7 @@ its parser and its ASGI cycle, and decides itself how much is read and when.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from time import perf_counter
 
 import httptools
@@ -55,9 +56,9 @@ class RequestReader(BaseConnection):
     # Bytes of a body that arrived after the response.
     _skipped_bytes = 0
 
+    @abstractmethod
     def _answer_next(self, *, at_once: bool = False) -> None:
         """Start to answer the first pending request. If there is none, wait for input."""
-        raise NotImplementedError
 
     # Received data
 
