@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from leaguekit.cli import main, verify
 from leaguekit.cli.stored_plans import is_resumable
 from tests.programs import league
 
@@ -88,3 +89,23 @@ def test_ctrl_c_ends_a_command_soon_after_its_start_and_later(name: str, store: 
 def test_ctrl_c_ends_a_command_at_every_moment(name: str, store: Path, tmp_path: Path) -> None:
     """Three minutes."""
     try_moments(name, [0.01 * number for number in range(1, 40, 2)] + [0.7, 1.0, 1.5, 2.5], store, tmp_path)
+
+
+class _HalfMade:
+    """An object whose creation is interrupted, and that cannot be freed without its other half."""
+
+    def __init__(self) -> None:
+        raise KeyboardInterrupt
+
+    def __del__(self) -> None:
+        self.other_half.close()
+
+
+def test_an_object_that_was_being_made_when_ctrl_c_came_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
+    monkeypatch.setattr(verify, "run", lambda _options: _HalfMade())
+    assert main(["verify", "league.db"]) == 130
+    assert (printed, capsys.readouterr().err) == ([], "")

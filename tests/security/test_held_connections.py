@@ -39,7 +39,12 @@ def port_of(place: ServedGateway) -> int:
 
 @pytest.mark.parametrize(
     "attack",
-    [slots.polls, slots.relay_calls, slots.registrations, slots.unfinished_bodies],
+    [
+        slots.polls,
+        slots.relay_calls,
+        pytest.param(slots.registrations, marks=pytest.mark.long),
+        slots.unfinished_bodies,
+    ],
     ids=lambda one: one.__name__,
 )
 def test_a_thousand_requests_that_wait_keep_no_other_away(tmp_path: Path, attack: slots.Attack) -> None:

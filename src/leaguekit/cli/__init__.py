@@ -173,9 +173,12 @@ def main(argv: list[str] | None = None, begin: Callable[[], None] | None = None)
         return _report_error(called, error)
     except KeyboardInterrupt as interrupt:
         with warnings.catch_warnings():
-            # Coroutines that were not started are freed with the traceback.
+            # Coroutines that were not started are freed with the traceback. An object that was being made in that
+            # moment, such as an event loop, may raise an error when it is freed.
             warnings.simplefilter("ignore", RuntimeWarning)
+            hook, sys.unraisablehook = sys.unraisablehook, lambda _error: None
             interrupt.__traceback__ = None
+            sys.unraisablehook = hook
         return EXIT_INTERRUPTED
     return code
 
