@@ -14,11 +14,16 @@ from leaguekit.cli import main, verify
 from leaguekit.cli.stored_plans import is_resumable
 from tests.programs import league
 
-# As the installed command does. What Python itself does before cannot be changed.
+# As the installed command does. It says when its handler of Ctrl-C is there: what Python does before cannot be changed.
 PROGRAM = """
-import sys
+import signal, sys
 from leaguekit.__main__ import main
-sys.stderr.write("started\\n")
+install = signal.signal
+def install_first(number, handler):
+    signal.signal = install
+    install(number, handler)
+    sys.stderr.write("started\\n")
+signal.signal = install_first
 sys.exit(main())
 """
 NOBODY = ("--manager", "http://127.0.0.1:9/mcp")
