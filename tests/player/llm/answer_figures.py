@@ -1,6 +1,6 @@
 """Reads the answers of ``answers/*.toml`` with the parser, and counts what it reads correctly, wrongly and not at all.
 
-    python -m tests.player.llm.answer_figures
+python -m tests.player.llm.answer_figures
 """
 
 from __future__ import annotations

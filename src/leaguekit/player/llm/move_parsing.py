@@ -95,13 +95,17 @@ def _read_fields(
         moves = [value]
     if not moves:
         return Reading([], "" if value in (None, "") else json.dumps(value, ensure_ascii=False)[:80])
-    return Reading(moves if _agree(finder.find(rest), moves) else [])
+    stated = [statement for statement in finder.find(rest) if not statement.is_later]
+    return Reading(moves if _agree(stated, moves) else [])
 
 
 def _read_text(answer: str, finder: StatementFinder) -> Reading:
     """The move that the sentences of a text state, if they agree. What is called final has precedence."""
     text = finder.clean(answer)
     statements = finder.find(text)
+    # What comes next is often part of the thoughts before the move. After the move, it may be a plan of several moves.
+    last = max((statement.start for statement in statements if not statement.is_later), default=-1)
+    statements = [statement for statement in statements if not statement.is_later or statement.start > last >= 0]
     final = [statement for statement in statements if statement.is_final]
     if final:
         statements = final + [statement for statement in statements if statement.start > final[-1].start]

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-# Words of which the case does not matter: "Even", "RAISE 20". A letter alone and "bxc3" are not such words.
+# Words of which the case does not matter: "Rock", "RAISE 20". A letter alone and "bxc3" are not such words.
 _WORDS = re.compile(r"[^\W\d_]{3,}(?:[\s_-]+\w+)*")
 # Coordinates, such as d4, K10 and E2E4. A chess move that begins with the letter of a piece does not have this form.
 _COORDINATES = re.compile(r"(?:[a-z]\d{1,2})+[qrbn]?", re.IGNORECASE)

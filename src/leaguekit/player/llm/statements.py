@@ -13,14 +13,21 @@ from typing import Any, NamedTuple
 
 from leaguekit.player.llm.spellings import Spellings
 
+# In a longer sentence no statement is searched for.
+MAX_SENTENCE = 400
+
 
 class Statement(NamedTuple):
-    """A place where a move is stated. ``moves`` has no move if it is not legal, or not one of the legal moves alone."""
+    """A place where a move is stated. ``moves`` has no move if it is not legal, or not one of the legal moves alone.
+
+    ``is_later``: it states a move of a later turn.
+    """
 
     start: int
     end: int
     moves: list[Any]
     is_final: bool = False
+    is_later: bool = False
 
 
 # What may stand between the verb and the move.
@@ -30,7 +37,7 @@ _FILLER = (
     r"case|colonne|coup|en|el|casilla|columna|una|un|o|casa|coluna|il|colonna|casella|vak|kolom|op|de|het|клетку|"
     r"столбец|ход|列|第)\b)*"
 )
-_VERBS = r"play|choose|pick|select|take|throw|go with|go for|drop|place|put|mark|opt for|settle on|answer"
+_VERBS = r"play|use|choose|pick|select|take|throw|go with|go for|drop|place|put|mark|opt for|settle on|answer"
 _GERUNDS = r"playing|choosing|picking|selecting|taking|throwing|going with|going for|dropping|placing|opting for"
 _ADVERBS = r"(?:\s+(?:therefore|thus|hence|now|hereby|simply|just|also|will|shall|(?:have )?decided? to))*"
 _I = rf"\bI(?:(?:'ll)?{_ADVERBS}\s+(?:{_VERBS})|(?:'m| am){_ADVERBS}\s+(?:going to (?:{_VERBS})|{_GERUNDS}))\b"
@@ -47,35 +54,45 @@ _RUSSIAN = r"\b(?:я )?(?:играю|выбираю|хожу|ставлю)\b"
 _CHINESE = r"我(?:选择|選擇|选|出|下|走)"
 _ARABIC = r"\b(?:أختار|ألعب)\b"
 _HEBREW = r"\bאני (?:בוחר|בוחרת|משחק|משחקת)\b"
-_STATED = "|".join(
-    (_I, _LET_US, _ICH, _JE, _YO, _EU, _IO, _IK, _JAG, _JA, _RUSSIAN, _CHINESE, _ARABIC, _HEBREW)
-)
+_STATED = rf"{_I}|{_LET_US}|{_ICH}|{_JE}|{_YO}|{_EU}|{_IO}|{_IK}|{_JAG}|{_JA}|{_RUSSIAN}|{_CHINESE}|{_ARABIC}|{_HEBREW}"
 
 _NOUNS = (
     r"move|answer|choice|decision|action|play|pick|selection|response|throw|Zug|Wahl|Antwort|Entscheidung|coup|choix|"
     r"réponse|jugada|movimiento|respuesta|elección|jogada|resposta|escolha|mossa|risposta|scelta|zet|keuze|antwoord|"
-    r"ruch|odpowiedź|wybór|drag|svar|ход|ответ|выбор|hamlem|cevap|cevabım|seçimim|答案|选择|走法|手|답|수|선택|"
+    r"ruch|odpowiedź|wybór|drag|svar|ход|ответ|выбор|hamlem|cevap|cevabım|seçimim|答案|정답|选择|走法|手|답|수|선택|"
     r"إجابتي|حركتي|الجواب|תשובה|המהלך שלי|הבחירה שלי|उत्तर|मेरी चाल"
 )
 _OWN = r"my|the|our|here is my|mein|meine|mon|ma|mi|minha|meu|la mia|il mio|mijn|mój|mitt|mit|мой|我的|私の|나의"
-_RANKS = r"best|chosen|selected|optimal|recommended|next|own|legal"
+_RANKS = r"best|real|actual|true|current|intended|chosen|selected|optimal|recommended|next|own|legal"
 _FINAL = r"final|endgültige|finale|definitiva|definitivo|definitieve|окончательный|最终"
 _LABEL = (
     rf"(?:(?:{_OWN})\s*)?(?:(?P<final>{_FINAL})\s+|(?:{_RANKS})\s+)*(?:{_NOUNS})"
-    rf"(?:\s+(?P<final_after>{_FINAL}))?\s*(?::|：|=|->|→|\b(?:is|ist|est|es|é|è)\b|是|は|будет)"
+    rf"(?:\s+(?P<final_after>{_FINAL}))?"
+    rf"(?: (?:for|in|on) (?:this|the current|the) (?:round|turn|match|game|move))?"
+    r"\s*(?::|：|=|->|→|\b(?:is|ist|est|es|é|è)\b|是|は|будет)"
 )
 # A label, an instruction, or a statement without a pronoun counts only at the beginning of a clause.
-_CLAUSE = r"(?:^|(?<=[,;:—–，；：(])|(?<= - ))\s*(?:(?:so|and so|therefore|thus|hence|ok|okay|well|now|finally|here|instead|daher|also|donc|asì|así que|portanto|quindi|dus|поэтому|所以|因此)\b[\s,]*)*"
+_CLAUSE = (
+    r"(?:^|(?<=[,;:—–，；：(])|(?<= - ))\s*"
+    r"(?:(?:so|and so|therefore|thus|hence|ok|okay|well|now|finally|here|instead|daher|"
+    r"also|donc|asì|así que|portanto|quindi|dus|поэтому|所以|因此)\b[\s,]*)*"
+)
 _IMPERATIVE = rf"^\s*(?:(?:so|therefore|thus|hence|ok|okay|finally)\b[\s,]*)?(?:(?:{_VERBS})|(?:{_GERUNDS}))\b"
 # A verb after the move.
-_AFTER = r"\s*(?:it is$|を選びます|を選択します|にします|を指します|です$|(?:을|를)?\s*(?:선택합니다|선택하겠습니다|두겠습니다|내겠습니다)|(?:'\S{1,3})?\s+(?:seçiyorum|oynuyorum)|\s*चुनत[ाी] हूँ)"
+_AFTER = (
+    r"\s*(?:it is$|を選びます|を選択します|にします|を指します|です$|"
+    r"(?:을|를)?\s*(?:선택합니다|선택하겠습니다|두겠습니다|내겠습니다)|"
+    r"(?:'\S{1,3})?\s+(?:seçiyorum|oynuyorum)|\s*चुनत[ाी] हूँ)"
+)
 
 # Words before a move in its sentence, by which it is not stated.
 _CONDITIONS = re.compile(
-    r"\b(?:if|when|whenever|unless|suppos\w+|assum\w+|imagine|pretend|after|before|once (?:I|he|she|it|they|the)|until|whether|example|e\.g|"
+    r"\b(?:if|when|whenever|unless|suppos\w+|assum\w+|imagine|pretend|after|before|"
+    r"once (?:I|he|she|it|they|the)|until|whether|example|e\.g|"
     r"format|says?|said|saying|tells?|told|claims?|claimed|wants?|wanted|asks?|asked|orders?|ordered|writes?|wrote|"
     r"thinks|believes|expects|hopes|predicts?|false|untrue|true|pretends|name|named|reads?|wish|why|instead of|"
-    r"rather than|opponent's|his|her|their|your|wenn|falls|würde|sagt|si|se|quand|cuando|quando|als|если|когда|бы|"
+    r"rather than|option|plan|scenario|variation|line|idea|candidates?|alternative\w*|consider|lie|myth|joke|mistake|"
+    r"blunder|bad|worst|wrong|losing|that$|that\s+$|opponent's|his|her|their|your|wenn|falls|würde|sagt|si|se|quand|cuando|quando|als|если|когда|бы|"
     r"jeśli|gdyby|om|hvis|eğer|"
     r"(?:he|she|they|it|opponent|white|black|you|who) (?:plays?|moves?|responds?|replies|answers?))\b|"
     r"如果|若|假如|もし|만약|\bإذا|\bאם\b|अगर",
@@ -92,7 +109,9 @@ _NEGATIONS = re.compile(
 # Words after a move in its sentence, by which it is not stated, or not alone.
 _DOUBTS = re.compile(
     r"\b(?:or|if|unless|but|except|would|could|might|although|though|however|only when|next (?:turn|time|move|round)|"
-    r"perhaps|maybe|probably|oder|wenn|falls|aber|ou|mais|si|pero|mas|se|ma|als|maar|или|если|но|lub|albo|ale|eller|"
+    r"perhaps|maybe|probably|as a (?:fallback|backup|last resort|decoy|bluff|joke)|"
+    r"for (?:(?:my|the|an|your) (?:opponent|enemy|rival)|him|her|them|you|white|black|[XO])|"
+    r"oder|wenn|falls|aber|ou|mais|si|pero|mas|se|ma|als|maar|или|если|но|lub|albo|ale|eller|"
     r"is (?:not|wrong|bad|a mistake|illegal|false)|loses|lost|was)\b|"
     r"或|还是|但|または|か、|하지만|또는|\bאו\b|\bאבל\b|\bأو\b",
     re.IGNORECASE,
@@ -114,22 +133,33 @@ _FOLLOWED_BY = re.compile(
 _LINK = r"\s*(?:[,;/&]|->|→|\b(?:and|then|and then|und|et|y|e|en|и)\b|和)?\s*"
 # By these words the text after a statement takes it back.
 _REVISIONS = re.compile(
-    r"\b(?:wait|actually|on second thoughts?|second thoughts?|hmm+|scratch that|correction|no[,.!—]|nope|sorry|"
+    r"\b(?:wait|actually|on second thoughts?|second thoughts?|hmm+|scratch that|correction|nope|sorry|"
     r"chang(?:e|ed|ing) my mind|instead|reconsider\w*|never ?mind|kidding|joking|jk|lie|lied|lying|mistake|mistaken|"
     r"oops|whoops|disregard|ignore (?:that|this|it|the above|my)|take (?:that|it) back|rather|hold on|edit|"
     r"not (?:legal|possible|allowed|available|my|really|what|the)|illegal|taken|occupied|full|cannot|can't|impossible|"
-    r"wrong|strike that|revis\w+|retract\w*|false|not true|opposite|unless|"
-    r"warte|doch|falsch|moment|attends|attendez|non[,.]|pardon|espera|perdón|mejor|espere|aspetta|anzi|wacht|"
-    r"подожди|стоп|нет|хотя|czekaj|vänta)\b|等等|不对|やっぱり|待って|아니|\bרגע\b|\bבעצם\b|\bلا\b|انتظر",
+    r"wrong|strike that|I mean|p\.\s?s|revis\w+|retract\w*|false|not true|opposite|unless|"
+    r"warte|doch|falsch|moment|attends|attendez|pardon|espera|perdón|mejor|espere|aspetta|anzi|wacht|"
+    r"подожди|стоп|нет|хотя|czekaj|vänta)\b|\b(?:no|non|nein|nee)\s*[,.!:;—–-]|,\s*(?:er|erm|uh|um)\s*,|(?m:^\W*not\W*$)|等等|不对|やっぱり|待って|아니|\bרגע\b|\bבעצם\b|\bلا\b|انتظر",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?:[^\n.!?。！？]|[.!?](?!\s|$|[\"')\]*]))+[.!?。！？]*")
+# A further token with a digit is another move, or a part of this one.
+_NEXT_TOKEN = re.compile(rf"{_LINK}[^\W\d_]{{0,2}}\d")
+_CHOICE = re.compile(r"\b(?:moves?|choices?|options?|choose|chooses|pick|picks|play|plays)\b", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?:[^\n.!?。！？।]|[.!?](?!\s|$|[\"')\]*]))+[.!?。！？।]*")
+_LATER = re.compile(
+    r"\b(?:then|next|later|afterwards|dann|danach|ensuite|puis|después|luego|depois|poi|dan|daarna|потом)\b",
+    re.IGNORECASE,
+)
 _CLAUSE_ENDS = re.compile(r"[,;:—–，；：]|\s-\s")
-_QUOTED = re.compile(r"\"([^\"\n]*)\"|“([^”\n]*)”|„([^“”\n]*)[“”]|«\s*([^»\n]*?)\s*»|「([^」\n]*)」|『([^』\n]*)』")
+_QUOTED = re.compile(
+    r"\"([^\"\n]{0,300})\"|“([^”\n]{0,300})”|„([^“”\n]{0,300})[“”]|«\s*([^»\n]{0,300}?)\s*»|「([^」\n]{0,300})」|『([^』\n]{0,300})』"
+)
 _MARKED_FINAL = re.compile(
     r"\\boxed\{(?:\\text\{)?([^{}]*)\}?\}|<(answer|move|final_answer|final)>([^<>]*)</\2>", re.IGNORECASE
 )
 _BULLET = re.compile(r"\s*(?:[-*+•·]|\d+[.)])\s")
+_EMOJI = "\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d"
+_SYMBOLS = re.compile(rf"^[\s*_`'\"#{_EMOJI}]+|[\s*_`'\".!:。！।{_EMOJI}]+$")
 _DECORATION = " \t*_`'\"“”„«»「」.!。！~#:"
 _PLACE = r"(?:(?:cell|square|position|spot|column|col|field|Spalte|Feld|colonne|columna|coluna|kolom|move|option)\s+)?"
 
@@ -144,6 +174,13 @@ def is_said_by_model(before: str) -> bool:
     return not _CONDITIONS.search(before) and not _NEGATIONS.search(_CLAUSE_ENDS.split(before)[-1])
 
 
+_STATED_BY = re.compile(
+    rf"{_STATED}|{_CLAUSE}(?:(?P<label>{_LABEL})|bestmove\b)|(?P<imperative>{_IMPERATIVE})",
+    re.IGNORECASE,
+)
+_DIRECT = re.compile(rf"\bI(?:'ll)?{_ADVERBS}(?=\s)", re.IGNORECASE)
+
+
 class StatementFinder:
     """Finds statements of the legal moves of one question."""
 
@@ -151,12 +188,8 @@ class StatementFinder:
         self._spellings = spellings
         move = spellings.pattern
         self._move = re.compile(move)
-        self._stated = re.compile(
-            rf"(?:(?P<verb>{_STATED})|{_CLAUSE}(?:(?P<label>{_LABEL})|(?P<engine>bestmove\b))|(?P<imperative>{_IMPERATIVE}))"
-            rf"(?:{_FILLER}(?-i:{move}))?",
-            re.IGNORECASE,
-        )
-        self._direct = re.compile(rf"(?i:\bI(?:'ll)?{_ADVERBS})\s+{move}")
+        self._object = re.compile(rf"(?i:{_FILLER}){move}")
+        self._spaced = re.compile(rf"\s+{move}")
         self._after = re.compile(rf"(?:{_CLAUSE}|^\s*(?:私は|저는|मैं)\s*){move}{_AFTER}")
         self._bare = re.compile(rf"(?i:{_PLACE}){move}")
         self._next_move = re.compile(rf"{_LINK}{move}")
@@ -164,20 +197,26 @@ class StatementFinder:
     def find(self, text: str) -> list[Statement]:
         """The statements in a text, from ``clean``, in their order."""
         found = [*self._marked(text)]
+        heading = line = ""
         for sentence in _SENTENCE.finditer(text):
-            if not sentence[0].rstrip().endswith(("?", "？")):
-                found += self._in_sentence(sentence[0].rstrip(" .!。！"), sentence.start())
-        return sorted([*found, *self._bare_lines(text)])
+            is_new_line = text[sentence.start() - 1 : sentence.start()] in ("", "\n")
+            # A line that is not a sentence may be the heading of the next one.
+            heading = line if is_new_line and not _is_ended(line) else heading if not is_new_line else ""
+            line = sentence[0].rstrip()
+            # In chess, "!?" marks an interesting move.
+            if len(line) <= MAX_SENTENCE and not line.removesuffix("!?").endswith(("?", "？")):
+                found += self._in_sentence(line.rstrip(" .!?。！।"), sentence.start(), heading)
+        return sorted([*found, *self._bare_lines(text)], key=lambda statement: statement.start)
 
     def clean(self, text: str) -> str:
         """A text without marks of emphasis, code fences, and what is quoted from somebody else."""
-        text = re.sub(r"^\s*```\w*\s*$", "", text, flags=re.MULTILINE)
-        text = re.sub(r"^\s*>.*$", "", text, flags=re.MULTILINE)
+        text = re.sub(r"^[ \t]*```\w*[ \t]*$", "", text, flags=re.MULTILINE)
+        text = re.sub(r"^[ \t]*>.*$", "", text, flags=re.MULTILINE)
         text = text.replace("’", "'").replace("‘", "'")
         text = _QUOTED.sub(self._unquote, text)
         text = re.sub(r"\*\*|__|`|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)", "", text)
         # A label may stand on a line of its own.
-        return re.sub(r"([:：])[ \t]*\n\s*(?![-*+•]\s)", r"\1 ", text)
+        return re.sub(r"([:：])[ \t]{0,9}\n{1,3}[ \t]{0,9}(?![-*+•]\s)", r"\1 ", text)
 
     def _unquote(self, quoted: re.Match[str]) -> str:
         content = next((group for group in quoted.groups() if group is not None), "").strip(" .!,`*")
@@ -188,27 +227,35 @@ class StatementFinder:
             content = (found[1] or found[3] or "").strip(_DECORATION)
             yield Statement(found.start(), found.end(), self._spellings.move(content), is_final=True)
 
-    def _in_sentence(self, sentence: str, offset: int) -> Iterator[Statement]:
-        for pattern in (self._stated, self._direct, self._after):
-            for found in pattern.finditer(sentence):
-                groups = found.groupdict()
-                start, is_final = found.start(), bool(groups.get("final") or groups.get("final_after"))
-                if not is_said_by_model(sentence[:start]):
-                    continue
-                is_imperative = bool(groups.get("imperative"))
-                end = found.end("move") if pattern is not self._after else found.end()
-                if groups["move"] and self._is_alone(sentence, end, is_imperative=is_imperative):
-                    yield Statement(offset + start, offset + end, self._spellings.move(groups["move"]), is_final)
-                elif groups.get("label") and (is_final or groups["move"]):
-                    # A label with something else is a statement too, but not of one legal move.
-                    yield Statement(offset + start, offset + found.end(), [], is_final)
+    def _in_sentence(self, sentence: str, offset: int, heading: str) -> Iterator[Statement]:
+        found = [(one, self._object.match(sentence, one.end())) for one in _STATED_BY.finditer(sentence)]
+        found += [(one, self._spaced.match(sentence, one.end())) for one in _DIRECT.finditer(sentence)]
+        found += [(one, one) for one in self._after.finditer(sentence)]
+        for beginning, move in found:
+            groups = beginning.groupdict()
+            start, end = offset + beginning.start(), offset + (move or beginning).end()
+            before = sentence[: beginning.start()]
+            is_final = bool(groups.get("final") or groups.get("final_after"))
+            if not is_said_by_model(before) or _CONDITIONS.search(heading):
+                if move and _LATER.search(before):
+                    yield Statement(start, end, [], is_later=True)
+            elif move and self._is_alone(sentence, move.end(), is_imperative=bool(groups.get("imperative"))):
+                yield Statement(start, end, self._spellings.move(move["move"]), is_final)
+            elif groups.get("label") and (is_final or move):
+                # A label with something else is a statement too, but not of one legal move.
+                yield Statement(start, end, [], is_final)
 
     def _is_alone(self, sentence: str, end: int, *, is_imperative: bool) -> bool:
         """Whether the move that ends here is the only one, and nothing after it makes it doubtful."""
         rest = sentence[end:].lstrip("*`'\"_")
         if is_imperative and rest.strip(" .!"):
             return rest.lstrip().startswith(("because", "since", "to "))
-        if not _FOLLOWED_BY.match(rest) or _DOUBTS.search(rest) or self._next_move.match(rest):
+        if (
+            not _FOLLOWED_BY.match(rest)
+            or _DOUBTS.search(rest)
+            or self._next_move.match(rest)
+            or _NEXT_TOKEN.match(rest)
+        ):
             return False
         if _HABITS.search(_CLAUSE_ENDS.split(rest)[0]):
             return False
@@ -219,27 +266,31 @@ class StatementFinder:
         """The whole text, its first line or its last line, if that is only a move."""
         lines = [line for line in re.finditer(r"[^\n]+", text) if line[0].strip(_DECORATION)]
         for number, line in enumerate(lines):
-            content = line[0].strip(_DECORATION)
+            if len(line[0]) > MAX_SENTENCE:
+                continue
+            content = _SYMBOLS.sub("", line[0])
             found = self._bare.fullmatch(content) or self._bare.fullmatch(line[0].strip())
             if found is None or line[0].rstrip().endswith("?"):
                 continue
             is_only, is_last = len(lines) == 1, number == len(lines) - 1
-            if not is_only and (_BULLET.match(line[0]) or number and not is_last):
+            if not is_only and (_BULLET.match(line[0]) or (number and not is_last)):
                 # It is one of several, as in a list.
                 yield Statement(line.start(), line.end(), [])
             elif is_only or (is_last and _is_complete(lines[number - 1][0])) or _is_new(lines, number):
-                yield Statement(line.start(), line.end(), self._spellings.move(_text(found)))
+                yield Statement(line.start(), line.end(), self._spellings.move(found["move"]))
             else:
                 yield Statement(line.start(), line.end(), [])
 
 
-def _text(found: re.Match[str]) -> str:
-    return found["move"]
+def _is_ended(line: str) -> bool:
+    return line.rstrip(" *_`").endswith((".", "!", "?", ")", "。", "！", "？"))
 
 
 def _is_complete(line: str) -> bool:
-    """Whether a line ends with its sentence."""
-    return line.rstrip(" *_`").endswith((".", "!", ")", "。", "！"))
+    """Whether a line ends with its sentence, which does not say what the next line is."""
+    sentence = _SENTENCE.findall(line.rstrip(" *_`"))[-1]
+    is_about_moves = _CHOICE.search(sentence) and (_NEGATIONS.search(sentence) or "opponent" in sentence.lower())
+    return _is_ended(line) and not line.rstrip().endswith("?") and not is_about_moves
 
 
 def _is_new(lines: list[re.Match[str]], number: int) -> bool:
