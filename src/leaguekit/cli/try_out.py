@@ -28,7 +28,7 @@ from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import PastMatch
 from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES, check_can_play
-from leaguekit.player.strategy_loading import load
+from leaguekit.player.strategy_loading import OWN_STRATEGY, load
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code, with_code
 from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.patterns import valid
@@ -53,7 +53,7 @@ Without a URL the command is the agent's manager, referee and opponent in a leag
 --manager http://127.0.0.1:8000/mcp, or with the port that is printed. With a URL the command is the referee and the
 opponent. If the agent there says that it has not registered yet, the command waits for its registration. The exit code
 is 0 if the match was played and every message of the agent was right, and 1 otherwise.
-Opponents: {", ".join(STRATEGIES)}, or module:function.
+Opponents: {", ".join(STRATEGIES)}, or {OWN_STRATEGY}.
 """
 OPPONENT = "Opponent"
 LOOPBACK = "127.0.0.1"

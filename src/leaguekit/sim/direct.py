@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from inspect import iscoroutine
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
@@ -23,7 +25,8 @@ from leaguekit.league.ties import MAX_TIES, tie_sentences
 from leaguekit.match.draw import league_seed, match_seeds
 from leaguekit.match.move_messages import DOCUMENTED, messages_of
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
-from leaguekit.player.context import Context, PastMatch, Result, Strategy, record_of
+from leaguekit.player import context
+from leaguekit.player.context import PastMatch, Result, Strategy, record_of
 from leaguekit.player.decisions import StrategyResult, validate_result
 from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.player.strategies import STRATEGIES
@@ -75,7 +78,9 @@ class _ScheduledMatch(Struct, frozen=True):
     b: Player
 
 
-class _Context(Context, frozen=True):
+class Context(context.Context, frozen=True):
+    """What a strategy is given. It has the name of its base class, which authors see in errors."""
+
     def played(self) -> list[PastMatch]:
         """The whole history: a direct league has one game, and every match is decided by play."""
         return [*self.history]
@@ -184,7 +189,7 @@ class DirectLeague:
             player, opponent = match.a, match.b
         else:
             player, opponent = match.b, match.a
-        ctx = _Context(
+        ctx = Context(
             game_type=self.game.name,
             move_type=turn.move_type,
             valid_options=turn.copy_options(),
@@ -245,8 +250,16 @@ def _judge(player: Player, thought: StrategyResult, ctx: Context, options: list[
             f"the strategy of {player.name} is asynchronous, and only plain functions can be asked here"
         )
     decision = validate_result(thought, ctx, options)
-    player.origins.count(MoveInfo(origin=decision.origin, reason=decision.reason))
+    player.origins.count(MoveInfo(origin=decision.origin, reason=decision.reason + _line_of(decision.error)))
     return next(index for index, option in enumerate(options) if option is decision.move)
+
+
+def _line_of(error: BaseException | None) -> str:
+    """The last line of the strategy's own file in the traceback of an error."""
+    # The first frame is the call in this module.
+    trace = [] if error is None else [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    lines = [line for file, line in trace[1:] if file == trace[1][0]]
+    return f" (line {lines[-1]} of {Path(trace[1][0]).name})" if lines else ""
 
 
 def _result(match: _ScheduledMatch, verdict: Verdict) -> MatchResult:
