@@ -66,6 +66,25 @@ def test_the_tables_show_strategies_pairs_and_differences(capsys: pytest.Capture
     assert lines[-1].endswith(" by processor time")
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "have no earlier matches, because a league of two is one match (--players 6 gives more)"),
+        (("--fresh",), "see nothing of earlier matches"),
+        (
+            ("--players", "3"),
+            "remember the earlier matches of their league, all against others, because no pair meets twice",
+        ),
+    ],
+)
+def test_it_says_what_players_can_remember(
+    capsys: pytest.CaptureFixture[str], options: tuple[str, ...], said: str
+) -> None:
+    code, out, _ = simulated(capsys, "--strategies", "random,always_even", "--seeds", "10", *options)
+    assert code == 0
+    assert f"{said}.\n" in out
+
+
 def test_the_order_in_which_strategies_are_named_changes_nothing(tmp_path: Path) -> None:
     """With fixed seats, rock had between 0.8 and 2.1 points per match."""
     found = []

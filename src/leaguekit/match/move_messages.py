@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
+
 from leaguekit.games.base import Game, Question
 from leaguekit.games.even_odd import PARITIES, EvenOdd, number_parity
 from leaguekit.protocol import messages as m
@@ -62,6 +64,14 @@ def make_response(call: MoveCall, move: Any, fields: dict[str, Any]) -> MoveResp
 def move_of(response: MoveResponse) -> Any:
     """The move that a response contains."""
     return getattr(response, BY_RESPONSE[type(response)].field)
+
+
+def stated_info(answer: dict[str, Any]) -> m.MoveInfo:
+    """What an answer as it came states about the origin of its move. Empty if it states nothing that is valid."""
+    try:
+        return msgspec.convert(answer.get("move_info", {}), m.MoveInfo)
+    except msgspec.ValidationError:
+        return m.MoveInfo()
 
 
 def number_fields(number: int | None) -> dict[str, Any]:

@@ -18,10 +18,11 @@ from leaguekit.kit.documented_game import ChoiceAnswer
 from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, Network, Refusal
 from leaguekit.kit.harness import AgentHarness
 from leaguekit.kit.player.match import LIMITS, RefereedMatch
+from leaguekit.match.move_messages import stated_info
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import match_id
-from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
+from leaguekit.protocol.methods import BY_NAME, PING
 
 # With --full, the answer to the registration takes this long. The player must wait for up to 10 s.
 SLOW_ANSWER_SECONDS = 8.0
@@ -29,7 +30,6 @@ SLOW_ANSWER_SECONDS = 8.0
 PLAYER_ID = "P07"
 OPPONENT_ID = "P03"
 REFEREE_ID = "REF01"
-METHOD_NOT_FOUND = -32601
 _POSTED = (m.GameJoinAck, ChoiceAnswer, m.GameMoveResponse)
 
 
@@ -62,8 +62,6 @@ class PlayerHarness(AgentHarness):
         # Matches whose end the player has not been sent.
         self._open_matches: dict[str, RefereedMatch] = {}
         self._conversations = itertools.count(1)
-        # By the name of a method, the other name by which the player knows it, and the refusal of the first name.
-        self.other_names: dict[str, tuple[str, Exchange]] = {}
 
     # Requests of the player
 
@@ -135,27 +133,21 @@ class PlayerHarness(AgentHarness):
     def good_call(self) -> m.Request:
         return self.announcement()
 
-    async def call(self, message: m.Request | Json, *, method: str = "", call_id: int | str | None = None) -> Exchange:
-        """Call the player. A method that it does not know is called by another name, and from then on by that name."""
-        kind = m.BY_TYPE[message["message_type"]] if isinstance(message, dict) else type(message)
-        known = BY_REQUEST[kind]
-        found, _ = self.other_names.get(known.name, ("", None))
-        exchange = await super().call(message, method=method or found, call_id=call_id)
-        if method or found or not _is_unknown_method(exchange):
-            return exchange
-        for name in (*known.other_names, m.message_type(kind)):
-            again = await super().call(message, method=name, call_id=call_id)
-            if not _is_unknown_method(again):
-                self.other_names[known.name] = name, exchange
-                self.settings.on_progress(f"{self.name} knows {known.name} only as {name}: that is used from now on")
-                return again
-        return exchange
-
     async def send(self, name: str, message: m.Request | Json, *, method: str = "") -> Exchange:
         if isinstance(message, m.GameOver):
             self._open_matches.pop(message.match_id, None)
         self.exchanges.append(await super().send(name, message, method=method))
         return self.exchanges[-1]
+
+    def move_origins(self) -> m.MoveOrigins:
+        """Count the choices of the player by the origin that it states."""
+        origins = m.MoveOrigins()
+        for exchange in self.exchanges:
+            origins.count(stated_info(exchange.message))
+        return origins
+
+    def remark(self) -> str:
+        return self.move_origins().describe_replaced(self.name)
 
     async def match_in_new_round(self, *, number: int = 1, side: Side = "A", announced: bool = True) -> RefereedMatch:
         """Return a match in a new round. Earlier matches are ended first, because some players wait for that."""
@@ -254,8 +246,3 @@ class PlayerHarness(AgentHarness):
 
     def _from_manager(self) -> dict[str, Any]:
         return self.envelope(f"conv-check-{next(self._conversations):03d}")
-
-
-def _is_unknown_method(exchange: Exchange) -> bool:
-    error = exchange.error
-    return isinstance(error, dict) and error.get("code") == METHOD_NOT_FOUND

@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from leaguekit.kit.answer_checks import came_in_time, is_refusal, is_result
-from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
+from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
 from leaguekit.kit.exchanges import IncomingRequest, encode_request, text_of, with_changes
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.player.matches import (
+    CAN_CHOOSE,
     CAN_JOIN,
     accepts_invitation,
     given_id,
@@ -18,7 +19,13 @@ from leaguekit.kit.player.matches import (
     standings_notice,
 )
 from leaguekit.kit.player.registration import ping
-from leaguekit.kit.rpc_checks import STRING_ID, answers_batch, answers_notification, refuses_unknown_method
+from leaguekit.kit.rpc_checks import (
+    STRING_ID,
+    answers_batch,
+    answers_notification,
+    knows_usual_names,
+    refuses_unknown_method,
+)
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES
@@ -45,9 +52,7 @@ async def type_as_method(harness: PlayerHarness) -> Evidence:
 @RPC.required("001-L0036", needs=[join_result])
 async def method_names(harness: PlayerHarness) -> Evidence:
     """The player knows every method that the kit has called by its first name in document 001."""
-    for name, (other, refusal) in harness.other_names.items():
-        raise refusal.failed(f"a result of {name}", f"it is known only as {other}, and the kit went on with that")
-    return harness.answers["join"].evidence("no method is known only by another name")
+    return knows_usual_names(harness, harness.answers["join"])
 
 
 @RPC.recommended("001-L0051", needs=[ping])
@@ -144,7 +149,7 @@ async def _refuses_stranger(harness: PlayerHarness, message: m.Request) -> Evide
     return is_refusal(exchange)
 
 
-OWN: Area[PlayerHarness] = Area("own", "What the player sends by itself")
+OWN: Area[PlayerHarness] = Area("own", "What the player sends by itself, and whose moves it makes")
 
 
 @OWN.required("000-L1542", needs=[ping])
@@ -167,6 +172,13 @@ async def token(harness: PlayerHarness) -> Evidence:
         if request.message.get("auth_token") not in harness.tokens_of(str(request.message.get("match_id"))):
             raise Failed(Evidence(came=text_of(request.body), expected=expected))
     return Evidence(came=f"{len(_sent(harness))} messages", expected=expected)
+
+
+@OWN.recommended("decision 22", needs=CAN_CHOOSE)
+async def moves(harness: PlayerHarness) -> Evidence:
+    """The player's choices are its strategy's: by its own statement (move_info), none was replaced."""
+    origins = harness.move_origins()
+    return fail_if(origins.replaced > 0, Evidence(came=harness.remark() or str(origins), expected="no replaced move"))
 
 
 def _sent(harness: PlayerHarness) -> list[IncomingRequest]:
