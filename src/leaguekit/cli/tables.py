@@ -173,7 +173,8 @@ def escape_formula(cell: object) -> object:
 
 
 def csv_row(cells: Sequence[object]) -> str:
-    """A line of a CSV file by RFC 4180."""
+    """A line of a CSV file. It ends as lines of text do, so that grep, sed and cut can be used with it, too."""
     line = io.StringIO()
     csv.writer(line).writerow([escape_formula("" if cell is None else cell) for cell in cells])
-    return line.getvalue()
+    # The writer quotes a carriage return in a cell only if its own lines end with one.
+    return line.getvalue().removesuffix("\r\n") + "\n"

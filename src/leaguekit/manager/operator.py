@@ -120,7 +120,8 @@ class Operator:
         if not 1 <= (count := len(people) or operation.count) <= MAX_SEATS:
             raise ProtocolError("E044", f"count must be from 1 to {MAX_SEATS}, got {count}.")
         new = [self._new_code() for _ in range(count)]
-        events = commands.issue_seats(league, [codes.verifier("seat", code) for code in new], at, people=people)
+        verifiers = [codes.verifier("seat", code) for code in new]
+        events = commands.issue_seats(league, verifiers, at, people=people, again=operation.again)
         return OperationResult(events, lambda after: {"seats": _seats_with_codes(after, new)})
 
     def _add_player(self, league: League, operation: Operation, at: str) -> OperationResult:
