@@ -17,6 +17,7 @@ from leaguekit.agents.world import World
 from leaguekit.kit.documented_game import draw_number
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
+from leaguekit.protocol import tokens
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.transport.base import Caller, HttpAnswer, Peer
 
@@ -110,7 +111,7 @@ class Crowd:
 
     async def gather(self, players: int, referees: int) -> None:
         for number in range(1, referees + 1):
-            await self.register("referee", number, max_concurrent_matches=AT_ONCE)
+            await self.register("referee", number, max_concurrent_matches=AT_ONCE, token_scheme=tokens.SCHEME)
         for number in range(1, players + 1):
             await self.register("player", number)
 

@@ -53,7 +53,7 @@ def test_the_tables_show_strategies_pairs_and_differences(capsys: pytest.Capture
     assert re.match(r"2  random     \d\.\d+ ± 0\.\d+ .*% +–$", second)
     assert meaning.startswith(
         "Points per match: the mean over leagues of 4 players, who are seated at random and remember the earlier "
-        "matches of their league.\n"
+        "matches of their league, all against others, because no pair meets twice.\n"
     )
     assert (
         "In 95 of 100 comparisons the difference is within ±, so that no such claim is false (Bonferroni)." in meaning
@@ -63,6 +63,25 @@ def test_the_tables_show_strategies_pairs_and_differences(capsys: pytest.Capture
     assert "30 leagues of tic_tac_toe (seeds 1 to 30), 180 matches in " in lines[-2]
     assert " matches per second, " in lines[-1]
     assert lines[-1].endswith(" by processor time")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "have no earlier matches, because a league of two is one match (--players 6 gives more)"),
+        (("--fresh",), "see nothing of earlier matches"),
+        (
+            ("--players", "3"),
+            "remember the earlier matches of their league, all against others, because no pair meets twice",
+        ),
+    ],
+)
+def test_it_says_what_players_can_remember(
+    capsys: pytest.CaptureFixture[str], options: tuple[str, ...], said: str
+) -> None:
+    code, out, _ = simulated(capsys, "--strategies", "random,always_even", "--seeds", "10", *options)
+    assert code == 0
+    assert f"{said}.\n" in out
 
 
 def test_the_order_in_which_strategies_are_named_changes_nothing(tmp_path: Path) -> None:

@@ -473,7 +473,7 @@ def test_a_player_without_retries_for_moves_is_asked_once_for_each_move_and_stil
     cells = game.question(game.start(), "A").valid_options
     seats = {"A": Seat("P01", move_retries=0), "B": Seat("P02")}
     moving = {"A": first(1, moves(cells[0]), is_silent), "B": first(3, is_silent, moves(cells[1]))}
-    shell = Shell(Match(game, "R1M1", seats, Limits(), None), both(first(3, is_silent, joins)), moving)
+    shell = Shell(Match(game, "R1M1", seats, Limits()), both(first(3, is_silent, joins)), moving)
     shell.run()
     assert shell.verdict.faults == {"A": "CHOICE_TIMEOUT"}
     asked = [(ask.side, ask.what) for ask in of(Ask, shell.effects)]

@@ -24,8 +24,13 @@ FULL_TABLE_WIDTH = 88
 def describe_estimate(comparison: Comparison) -> str:
     """What the points per match are, as a phrase."""
     seated = "in the order named" if comparison.as_named else "at random"
-    memory = "see nothing of earlier matches" if comparison.fresh else "remember the earlier matches of their league"
     players = len(comparison.league.players)
+    if comparison.fresh:
+        memory = "see nothing of earlier matches"
+    elif comparison.league.matches == 1:
+        memory = "have no earlier matches, because a league of two is one match (--players 6 gives more)"
+    else:
+        memory = "remember the earlier matches of their league, all against others, because no pair meets twice"
     return f"the mean over leagues of {players} players, who are seated {seated} and {memory}"
 
 

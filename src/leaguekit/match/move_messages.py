@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
+
 from leaguekit.games.base import Game, Moves, Question, has_chance
 from leaguekit.games.even_odd import PARITIES, EvenOdd, number_parity
 from leaguekit.protocol import messages as m
@@ -82,6 +84,14 @@ def promise(game: Game[Any], seed: bytes) -> int | str | None:
     if isinstance(game, EvenOdd):
         return game.roll(game.start(), seed, 0)
     return seed.hex() if has_chance(game) else None
+
+
+def stated_info(answer: dict[str, Any]) -> m.MoveInfo:
+    """What an answer as it came states about the origin of its move. Empty if it states nothing that is valid."""
+    try:
+        return msgspec.convert(answer.get("move_info", {}), m.MoveInfo)
+    except msgspec.ValidationError:
+        return m.MoveInfo()
 
 
 def number_fields(number: int | None) -> dict[str, Any]:

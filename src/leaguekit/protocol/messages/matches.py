@@ -141,6 +141,15 @@ class MoveOrigins(Struct, kw_only=True, omit_defaults=True):
         self.replaced = min(self.replaced + other.replaced, INT32_MAX)
         self.reason = self.reason or other.reason
 
+    def describe_replaced(self, name: str) -> str:
+        """The moves of a player that were replaced, as a clause. Empty if there were none."""
+        if not self.replaced:
+            return ""
+        moves = "1 move" if self.total == 1 else f"{self.total:,} moves"
+        each = "was replaced by another legal move" if self.replaced == 1 else "were replaced by other legal moves"
+        why = f", {'the first ' * (self.replaced > 1)}because {self.reason}" if self.reason else ""
+        return f"{self.replaced:,} of {moves} of {name} {each}{why}"
+
     def __str__(self) -> str:
         counts = {"own": self.own, "retried": self.retried, "replaced": self.replaced}
         said_counts = ", ".join(f"{count:,} {origin}" for origin, count in counts.items() if count)
