@@ -15,6 +15,7 @@ import pytest
 from leaguekit import Context, Move
 from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES
+from leaguekit.games.records import choices_of
 from leaguekit.player import search
 from leaguekit.player.context import PastMatch
 from leaguekit.player.decisions import Decision, decide
@@ -22,6 +23,7 @@ from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, 
 from leaguekit.player.strategy_loading import NoSuchStrategy, load
 from leaguekit.protocol.fields import Origin
 from leaguekit.sim.loop import run
+from tests.chance import begin
 
 _numbers = count(1)
 
@@ -67,8 +69,7 @@ def test_every_strategy_plays_its_games_to_their_end_with_legal_moves(name: str,
     game, chance = GAMES[game_name], random.Random(f"{name} {game_name}")
     history: list[PastMatch] = []
     for number in range(20):
-        drawn = game.draw(bytes([number]))
-        position = game.start(drawn)
+        position, record = begin(game, bytes([number])), []
         while to_move := game.to_move(position):
             moves = {}
             for side in to_move:
@@ -85,7 +86,9 @@ def test_every_strategy_plays_its_games_to_their_end_with_legal_moves(name: str,
                 moves[side] = STRATEGIES[name](ctx)
                 assert game.fault(position, side, moves[side]) is None
             position = game.play(position, moves)
-        outcome, choices = game.outcome(position), game.choices(position)
+            record.append(moves)
+        outcome, choices = game.outcome(position), choices_of(record)
+        drawn = game.view(position, None).get("number")
         assert outcome is not None
         result = {"A": "WIN", "B": "LOSS", None: "DRAW"}[outcome.winner]
         history.append(past(game_name, result, *(choices[side] for side in SIDES), drawn_number=drawn))
@@ -540,8 +543,8 @@ def test_search_never_loses() -> None:
             options = [STRATEGIES["search"](Context(game_type=game.name, valid_options=options, view=view))]
         return set().union(*(outcomes(game.play(position, {side: option}), mine) for option in options))
 
-    assert outcomes(game.start(None), "A") == {"A", None}
-    assert outcomes(game.start(None), "B") == {"B", None}
+    assert outcomes(game.start(), "A") == {"A", None}
+    assert outcomes(game.start(), "B") == {"B", None}
 
 
 def test_search_plays_what_it_has_found_when_a_game_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from leaguekit.games import game
-from leaguekit.games.base import Game, Side
+from leaguekit.games.base import Side, has_chance
 from leaguekit.league.schedule import round_robin
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import PlacedRow, Row, Table
@@ -33,7 +33,7 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import MatchRole
 from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, ResultDetails, Standing
-from leaguekit.sim.match_cache import MAX_ENTRIES, MatchCache, Turn
+from leaguekit.sim.match_cache import MAX_ENTRIES, Chance, MatchCache, Turn
 
 # The first attempt at a match always succeeds.
 _ATTEMPT = 1
@@ -124,7 +124,7 @@ class DirectLeague:
         self.matches = sum(map(len, self._rounds))
         # The documented call has no field for the view.
         self._shows_view = messages_of(self.game) is not DOCUMENTED
-        self._has_draws = type(self.game).draw is not Game.draw
+        self._has_chance = has_chance(self.game)
         # The built-in strategies do not look at the table. For others it is computed after every round.
         self._shows_table = not fresh and any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
         self._standings: list[Standing] = []
@@ -147,12 +147,13 @@ class DirectLeague:
             player.reset()
         self._standings = []
         self._seed = league_seed(seed)
-        draws = self._draws()
+        seed_of = match_seeds(self._seed)
         for matches in self._rounds:
             for match in matches:
                 for player in (match.a, match.b):
                     player.random.seed((seed, player.id, match.id, _ATTEMPT))
-                verdict = self._cache.play(draws.get(match.id), partial(self._choose, match))
+                roll = partial(self._roll, seed_of(match.id, _ATTEMPT)) if self._has_chance else _no_chance
+                verdict = self._cache.play(roll, partial(self._choose, match))
                 self._record(match, verdict)
                 if on_result is not None:
                     on_result(match.id, _result(match, verdict))
@@ -176,12 +177,9 @@ class DirectLeague:
         rows = [player.row for player in self.players.values()]
         return Table.of(self._settings.tie_breaks, rows, self._seed.hex())
 
-    def _draws(self) -> dict[str, int | None]:
-        """The number drawn for each match; empty for a game without draws."""
-        if not self._has_draws:
-            return {}
-        seed_of = match_seeds(self._seed)
-        return {match.id: self.game.draw(seed_of(match.id, _ATTEMPT)) for matches in self._rounds for match in matches}
+    def _roll(self, seed: bytes, node: Chance) -> Any:
+        """What chance gives in a match with this seed."""
+        return self.game.roll(node.position, seed, node.step)
 
     def _choose(self, match: _ScheduledMatch, turn: Turn) -> int:
         """Ask the player whose turn it is. Returns the index of its option."""
@@ -240,6 +238,10 @@ class DirectLeague:
                     role=_ROLES[side],
                 )
             )
+
+
+def _no_chance(node: Chance) -> Any:
+    raise RuntimeError(f"chance moves in step {node.step} of a game that has neither odds nor a roll")
 
 
 def _judge(player: Player, thought: StrategyResult, ctx: Context, options: list[Any]) -> int:
