@@ -510,7 +510,10 @@ def test_an_unknown_key_of_the_settings_file_is_named_with_the_nearest_one(
     command: Callable[..., CommandResult], name: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "league.toml"
-    for line, remedy in (("choise_second = 3", "did you mean 'choice_seconds'?"), ("zzz = 1", "there are league_id, ")):
+    for line, remedy in (
+        ("choise_second = 3", "the nearest is 'choice_seconds'"),
+        ("zzz = 1", "there are league_id, "),
+    ):
         file.write_text(line)
         done = command(name, "--port", "0", "--config", file, "--data-dir", tmp_path / "files")
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
