@@ -31,6 +31,17 @@ def test_the_tutorial_is_read_in_five_minutes() -> None:
     assert len(words) <= MAX_WORDS
 
 
+def test_the_comparison_of_the_tutorial_is_made_in_the_folder_of_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "player", "Alice"]) == 0
+    (command,) = (words for words in steps("sh") if words[:2] == ["league", "simulate"])
+    with Program(*command[1:], cwd=tmp_path / "alice") as simulation:
+        assert simulation.ended() == 0, simulation.stderr
+    assert "agent:choose" in simulation.stdout
+
+
 def test_every_step_of_the_tutorial_leads_where_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     dollar, *new = next(steps("console"))
@@ -75,6 +86,7 @@ def test_every_step_of_the_tutorial_leads_where_it_says(tmp_path: Path, monkeypa
         "league try", ". venv/bin/activate", "cd alice", "python agent.py",
         "league check player", "python agent.py",
         "league host", "league players", "python agent.py", "league standings",
+        "league simulate",
     ]  # fmt: skip
     tried, checked = ends
     assert tried.startswith(("Your agent ", "A draw: "))

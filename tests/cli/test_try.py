@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec import UNSET
 
 from leaguekit.cli import main
+from leaguekit.match.move_messages import stated_info
+from leaguekit.protocol.messages import MoveOrigins
 from tests.programs import Program
 
 Json = dict[str, Any]
@@ -138,6 +141,22 @@ def test_an_agent_that_answers_wrongly_is_told_what_was_wrong(
     assert done.code == 1
     assert wrong is None or wrong in done.stdout
     assert end in done.stdout
+
+
+def test_a_move_that_replaces_that_of_the_strategy_is_the_last_word_and_decides_the_exit_code(league: Any) -> None:
+    replaced = {"origin": "replaced", "reason": "the strategy raised ValueError('no idea')"}
+    with agent(changed("CHOOSE_PARITY_CALL", move_info=replaced)) as url:
+        done, as_json = league("try", url, "--opponent", "always_odd"), league("try", url, "--json")
+    last = done.stdout.splitlines()[-1]
+    assert last == f"But 1 of 1 move of its strategy was replaced by another legal move, because {replaced['reason']}."
+    assert (done.code, as_json.code) == (1, 1)
+    assert json.loads(as_json.stdout.splitlines()[-1])["moves"] == {"replaced": 1, "reason": replaced["reason"]}
+
+
+@pytest.mark.parametrize("stated", [{"origin": "retried"}, {"origin": "bought"}, "own", None])
+def test_other_statements_about_a_move_do_not_count_as_replaced(stated: Any) -> None:
+    assert stated_info({"move_info": stated}).origin in ("retried", UNSET)
+    assert MoveOrigins(retried=1, own=2).describe_replaced("Alice") == ""
 
 
 def test_a_mistake_that_the_agent_corrects_is_shown_and_counts(league: Any) -> None:

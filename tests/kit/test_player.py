@@ -11,7 +11,7 @@ from leaguekit.games import GAMES, game
 from leaguekit.kit.checks import Check, CheckSettings
 from leaguekit.kit.player import CHECKS, check_player
 from leaguekit.kit.player.harness import PlayerHarness
-from leaguekit.kit.report import Report
+from leaguekit.kit.report import Report, summary
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
@@ -57,6 +57,15 @@ def test_each_check_has_a_player_that_fails_it_and_nothing_else(check: Check[Pla
             assert one.blocked_by == check.id, (one.check.id, one.reason)
     # If no player comes, there is nothing to check.
     assert report.exit_code == (2 if check.id == "register.comes" else 1 if check.is_required else 0)
+
+
+def test_the_conclusion_says_that_moves_were_replaced_and_why() -> None:
+    report = loop.run(_run_checks(MUTANTS["own.moves"]))
+    made = next(one for one in report.outcomes if one.check.id == "own.moves").evidence.came
+    assert made.endswith("were replaced by other legal moves, the first because no idea")
+    assert [*summary(report)][-1] == (
+        f"OK by the protocol: nothing that is required of {report.subject} failed. But {made}."
+    )
 
 
 def test_every_mutant_is_of_a_check() -> None:

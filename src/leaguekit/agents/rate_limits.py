@@ -136,9 +136,8 @@ class RateLimiter:
     def _account(self, known: TokenOwner | None, peer: Peer) -> _Account | None:
         if known is None:
             return self._addresses, _address_key(peer)
-        return None if known.role == "operator" else self._agent_account(known)
-
-    def _agent_account(self, known: TokenOwner) -> _Account:
+        if known.role == "operator":
+            return None
         return self._players if known.role == "player" else self._referees, known.id
 
     def _token_owner(self, body: bytes, peer: Peer) -> TokenOwner | None:
@@ -203,9 +202,12 @@ class RateLimiter:
             if self._over_limit:
                 account = self._identified_account(request.body, peer) or account
         else:
-            cost = sum([_COSTS.get(call.method, 1.0) for call in request.calls])
-            token = token_of(request)
-            account = self._account(self._identify(token) if token else None, peer)
+            calls = request.calls
+            if request.is_batch:
+                cost = sum([_COSTS.get(call.method, 1.0) for call in calls])
+            else:
+                cost = _COSTS.get(calls[0].method, 1.0)
+            account = self._account(self._owner_of(token_of(request)), peer)
         if account is None:
             return None, 0.0
         buckets, key = account
@@ -231,7 +233,7 @@ class RateLimiter:
     def _identified_account(self, body: bytes, peer: Peer) -> _Account | None:
         """The account of the agent whose token is in a body, where the token has not been identified yet."""
         known = self._identify_body(body[:BYTES_BEFORE_ADMISSION], peer)
-        return None if known is None else self._agent_account(known)
+        return None if known is None else self._account(known, peer)
 
     def _charge(self, body: bytes, peer: Peer, account: _Account, size: int) -> None:
         # To identify a token takes longer than to answer a short message.

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 
 from leaguekit.cli.tables import json_line
+from leaguekit.match.move_messages import stated_info
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import ProtocolError, Violation
 from leaguekit.protocol.explain import explain
+from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain_text import sanitize_line, sanitize_lines
 from leaguekit.referee.transcripts import describe_message
 from leaguekit.transport.addresses import read_url
@@ -29,6 +31,8 @@ _IDENTIFYING = ("message_type", "conversation_id", "timestamp", "match_id")
 class ExchangeDisplay:
     """Prints the messages to and from an agent. ``faults`` counts the agent's messages with violations.
 
+    ``origins`` counts its moves by the origin that it states.
+
     With ``is_open``, a message is sent in one form after another until the agent understands it. Only the answer to the
     last form is counted.
     """
@@ -39,6 +43,7 @@ class ExchangeDisplay:
         self._began = self._loop.time()
         self._is_output_open = True
         self.faults = 0
+        self.origins = MoveOrigins()
         self._is_open = is_open
         # The methods by which messages were sent whose answers were counted as faults, by the messages.
         self._counted: dict[str, str] = {}
@@ -84,6 +89,8 @@ class ExchangeDisplay:
         except DECODE_ERRORS:
             value = body.decode(errors="replace")
         self.faults += bool(wrong)
+        if direction == FROM and isinstance(value, dict) and isinstance(result := value.get("result"), dict):
+            self.origins.count(stated_info(result))
         kind, text = _summarize(value)
         short = text if len(text) <= MAX_TEXT_LENGTH else f"{text[:MAX_TEXT_LENGTH]}…"
         whole = {"way": direction, "message": value, "wrong": wrong}

@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     settings = manager.settings_from(options)
-    manager.check_options(options)
+    when = manager.check_options(options)
     if options.store is None:
         # The command to continue needs the id.
         options.league_id = settings.league_id
@@ -59,6 +59,12 @@ def run(options: argparse.Namespace) -> int:
         options.referees = max(1, asyncio.run(stored_plans.count_referees(store)))
     if options.referees < 1:
         raise CommandError("a league needs at least --referees 1")
+    if when is not None and when[1] > options.referees:
+        started = "1 referee" if options.referees == 1 else f"{options.referees} referees"
+        program.print_notice(
+            f"--start-when waits for {when[1]} referees, and this command starts {started} (--referees); "
+            f"others must register before the league starts"
+        )
     program.policy_for(options)
     program.check_file_limit(FILES_PER_PROCESS * (1 + options.referees + options.gateway))
     with Processes(inherits_stderr=True) as processes:

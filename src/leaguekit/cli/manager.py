@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leaguekit.cli import CommandError, program, read_input, stored_plans
+from leaguekit.cli.arguments import add_rounds_option
 from leaguekit.cli.manager_client import read_admin_token
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
@@ -109,12 +110,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     # For `league run`: its n-th player is always P0n, and its plan is stored with the league.
     parser.add_argument("--grant-ids", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--run-plan", help=argparse.SUPPRESS)
-
-
-def add_rounds_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--rounds", choices=("single", "double"), help="each pair meets once (default), or twice with the sides swapped"
-    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import structs
 
 from leaguekit.cli import CommandError, program
-from leaguekit.cli.manager import add_rounds_option, default_store, requested_settings, settings_from
+from leaguekit.cli.arguments import add_rounds_option
+from leaguekit.cli.manager import default_store, requested_settings, settings_from
 from leaguekit.cli.player import add_move_delay_option
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.cli.run_agents import open_sockets, start_agents
@@ -22,6 +23,7 @@ from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
+from leaguekit.player.strategy_loading import OWN_STRATEGY
 from leaguekit.store.base import MEMORY
 
 MAX_CONCURRENT = 10
@@ -52,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strategies",
         metavar="A,B,…",
-        help=f"of {', '.join(STRATEGIES)}, or module:function (default: all of ours that fit the game)",
+        help=f"of {', '.join(STRATEGIES)}, or {OWN_STRATEGY} (default: all of ours that fit the game)",
     )
     parser.add_argument("--seed", metavar="N", type=int, help="the same league every time; it reveals the draws")
     parser.add_argument("--port", type=int, help="the manager's; 0 takes free ports for all (default 8000)")

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import Side
-from leaguekit.kit.checks import Check, CheckSettings, Evidence, NotRun, run_checks
+from leaguekit.kit.checks import Check, CheckSettings, Evidence, NotRun, display, run_checks
 from leaguekit.kit.exchanges import (
     Exchange,
     ExchangesByName,
@@ -159,7 +159,11 @@ class AgentHarness(Harness):
         await self.open(port)
         # The name of the agent is known only after its registration.
         outcomes = await run_checks(checks, self, self.settings)
-        return Report(self.role, self.name, outcomes)
+        return Report(self.role, self.name, outcomes, display(self.remark()))
+
+    def remark(self) -> str:
+        """Return what the conclusion says beside the checks; usually nothing."""
+        return ""
 
     async def open(self, port: int = 0) -> None:
         """Listen as the manager, and ask the person at the terminal to start the agent."""

@@ -63,7 +63,7 @@ function problems({ problems: found }) {
       h("h2", { id: "problems" }, "Agents with problems", h("span.count", found.length)),
       table(
         "Agents with problems, the worst first",
-        [["Agent", "who"], ["State", "less"], ["What went wrong", "why"], ["Unreachable since", ""]],
+        [["Agent", "who"], ["State", "less"], ["What went wrong", "why"], ["No answer since", ""]],
         found.map((agent) => ({
           key: agent.id,
           kind: agent.out ? "absent" : null,
