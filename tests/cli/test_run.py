@@ -376,7 +376,7 @@ def test_the_operators_deeds_need_the_leagues_admin_token(
     shared: Running, command: Callable[..., CommandResult], tmp_path: Path
 ) -> None:
     nowhere = command("pause", "--manager", shared.manager, "--data-dir", tmp_path)
-    why = f"league pause: there is no admin token under {tmp_path}; name its file: --admin-token-file\n"
+    why = f"league pause: there is no admin token under {tmp_path}; name the league's folder: --data-dir\n"
     assert nowhere == (2, "", why)
     (tmp_path / "token").write_text("adm-wrong-but-long-enough")
     wrong = command("pause", *shared.here, "--admin-token-file", tmp_path / "token")
@@ -407,7 +407,10 @@ def test_the_operator_pauses_resumes_and_withdraws(shared: Running, command: Cal
     third = next(row["display_name"] for row in name if row["player_id"] == "P03")
     page = ("--manager", shared.manager.removesuffix("mcp") + "#/agents", "--data-dir", shared.data)
     left = command("withdraw", third.upper(), "--reason", "its author asked for it", *page)
-    assert left.out == f"{third} (P03) withdraws: its author asked for it; it loses R1M2.\n"
+    assert left.out == (
+        f"{third} (P03) is withdrawn from the league: its author asked for it. It loses R1M2 and its later matches "
+        "(2). `league readmit P03` brings it back.\n"
+    )
     schedule = command("schedule", *shared.here, "--round", 1).out.splitlines()
     assert [line.split() for line in schedule[2:]] == [["R1M1", "P01", "P02", "-"], ["R1M2", "P03", "P04", "P04"]]
 
