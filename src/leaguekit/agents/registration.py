@@ -66,6 +66,8 @@ MAX_PING_RETRIES = 4
 CONVERSATION_BYTES = 8
 # The maximum length of a description of a LEAGUE_ERROR.
 MAX_TEXT = 500
+# The number of failed attempts after which a failure is reported again.
+FIRST_REPEATED_REPORT = 8
 # The pause after a file could not be written.
 WRITE_RETRY_SECONDS = 5.0
 
@@ -316,8 +318,8 @@ class Registrar:
             finally:
                 if self.identity is not None:
                     self._settled.set()
-            if not backoff.failures:
-                log.warning("The manager does not take registrations yet (%s). Trying until it does.", reason)
+            if _is_reported(backoff.failures):
+                log.warning("%s", _describe_failure(reason))
             await backoff.pause()
 
     async def _find_league(self) -> str | None:
@@ -452,6 +454,18 @@ def describe_league_error(error: m.LeagueError) -> str:
     about_message = f" about {error.original_message_type}" if error.original_message_type else ""
     text = f"The manager reports {error.error_code} {error.error_description}{about_message}. {detail}"
     return text.strip()[:MAX_TEXT]
+
+
+def _is_reported(failures: int) -> bool:
+    """Whether the next failed attempt is reported: the first, the one after 23 s, and then ever fewer."""
+    return failures == 0 or (failures >= FIRST_REPEATED_REPORT and failures.bit_count() == 1)
+
+
+def _describe_failure(reason: Exception) -> str:
+    if isinstance(reason, CallFailed) and not reason.connected:
+        text = f"No League Manager can be reached: {reason}. Is its address right (--manager), and is it running?"
+        return f"{text} Trying until it answers."
+    return f"The manager does not take registrations yet ({reason}). Trying until it does."
 
 
 def _check_is_transient(refusal: RpcRefusal) -> None:
