@@ -31,8 +31,8 @@ SUCCESS = (
     "follows from the results, and the players were told the same. No agent failed by itself."
 )
 FAILURES = (
-    "A league has failed if it did not end, if its log or its table breaks a rule, if a player was told another result, "
-    "or if an agent failed by itself. `to replay it` is the command that plays it again."
+    "A league has failed if it did not end, if its log or its table breaks a rule, if a player was told another "
+    "result, or if an agent failed by itself. `to replay it` is the command that plays it again."
 )
 
 
@@ -198,7 +198,7 @@ def _summary(totals: Totals, seconds: float) -> list[str]:
         + (f": {', '.join(failed[:20])}" if failed else ""),
         f"{totals.matches:,} matches, {totals.exchanges:,} exchanges, {totals.events:,} events",
         f"{totals.crashes:,} crashes; other faults:{'' if totals.injected else ' none'}",
-        *(f"{count:9,} {kind:{width}}  {MEANINGS[kind]}" for kind, count in sorted(totals.injected.items())),
+        *(f"{count:9,} {kind:{width}}  {MEANINGS.get(kind, '')}" for kind, count in sorted(totals.injected.items())),
         FAILURES if failed else SUCCESS,
     ]
 
