@@ -233,23 +233,28 @@ class Registrar:
             self._token_check = asyncio.create_task(self._check_token())
 
     async def _check_token(self) -> None:
-        identity = self.identity
-        if identity is None or identity.auth_token is None or identity.league_id is None:
-            return
-        query = m.LeagueQuery(
-            **m.envelope(self.sender, self._world.now(), f"conv-{self._slug}-known"),
-            auth_token=identity.auth_token,
-            league_id=identity.league_id,
-            query_type="GET_STATUS",
-        )
+        token = None if self.identity is None else self.identity.auth_token
         try:
-            await ask(self._world.caller, self._address, query, m.LeagueQueryResponse)
+            await self.query("GET_STATUS", f"conv-{self._slug}-known")
         except RpcRefusal as refusal:
             if error_code_of(refusal) == "E012":
                 with contextlib.suppress(RegistrationRefused):
-                    await self.renew(identity.auth_token)
+                    await self.renew(token)
         except (CallFailed, CallerLate, ProtocolError) as failure:
             log.debug("the own token cannot be checked: %s", failure)
+
+    async def query(self, query_type: str, conversation_id: str) -> m.LeagueQueryResponse | None:
+        """Query the manager. None if this agent has no token for that. Raises the same exceptions as ``ask``."""
+        identity = self.identity
+        if identity is None or identity.auth_token is None or identity.league_id is None:
+            return None
+        query = m.LeagueQuery(
+            **m.envelope(self.sender, self._world.now(), conversation_id),
+            auth_token=identity.auth_token,
+            league_id=identity.league_id,
+            query_type=query_type,
+        )
+        return await ask(self._world.caller, self._address, query, m.LeagueQueryResponse)
 
     async def close(self) -> None:
         await cancel(self._token_check, *self._writing.values())
