@@ -18,6 +18,10 @@ from leaguekit.player.context import Context, Move, Strategy
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import Origin
 
+# A text for an illegal move. All moves of most games are in it.
+_short = reprlib.Repr()
+_short.maxlist = 20
+
 
 class Decision(NamedTuple):
     """A legal move and its origin.
@@ -90,7 +94,7 @@ def validate_result(result: StrategyResult, ctx: Context, options: list[Any]) ->
         for option in options:
             if _canonical(option) == wanted:
                 return Decision(option)
-    fault = f"the strategy chose {reprlib.repr(result.move)}, which is none of {reprlib.repr(options)}"
+    fault = f"the strategy chose {_short.repr(result.move)}, which is none of {_short.repr(options)}"
     return _replace(ctx, options, fault)
 
 
