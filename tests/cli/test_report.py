@@ -145,7 +145,13 @@ def test_tic_tac_toe_is_drawn_and_a_game_without_a_drawing_shows_its_moves(comma
     throws = reported(
         command, played("rock_paper_scissors", "random", "frequency").store(tmp_path / "throws.db"), tmp_path / "throws"
     )
-    assert re.search(r"\(P01\): (rock|paper|scissors)", throws.text)
+    # Once in the sentence, and not again below it. The rest is in the replay.
+    row = (tmp_path / "throws" / "index.html").read_text().partition('<tr id="R1M1">')[2].partition("<details>")[0]
+    assert len(re.findall("rock|paper|scissors", row)) in (1, 2)
+    evens = reported(
+        command, played("even_odd", "always_even", "always_odd").store(tmp_path / "evens.db"), tmp_path / "evens"
+    )
+    assert re.search(r"\(P01\): (even|odd)", evens.text)
 
 
 def test_the_same_league_gives_the_same_page(command: Command, tmp_path: Path) -> None:

@@ -81,10 +81,14 @@ async def _report(reader: LogReader, out: Path, *, as_json: bool, is_public: boo
         return 0
     names = {line.player_id: line.display_name or "" for line in found.lines}
     print("\n".join(sanitize_line(add_player_names(sentence, names)) for sentence in found.sentences))
-    print(f"Wrote {out / PAGE} ({(out / PAGE).stat().st_size / 1e6:.1f} MB), and beside it {', '.join(files)}")
+    print(f"Wrote {out / PAGE} ({_format_size((out / PAGE).stat().st_size)}), and beside it {', '.join(files)}")
     if any(person.get("email") for person in people.values()):
         print("The CSV files have e-mail addresses. For a web server, make the report with --public.", file=sys.stderr)
     return 0
+
+
+def _format_size(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} kB"
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
@@ -118,7 +122,8 @@ def _cross_table(found: Figures) -> Rows:
     yield ["player_id", "display_name", *ids]
     for line in found.lines:
         met = found.cross_table[line.player_id]
-        marks = ["".join(meeting.mark for meeting in met.get(other, [])) for other in ids]
+        # With a blank, because a spreadsheet takes 01 for a number.
+        marks = [" ".join(meeting.mark for meeting in met.get(other, [])) for other in ids]
         yield [line.player_id, cell(line.display_name), *marks]
 
 

@@ -234,11 +234,19 @@ def _champion_sentences(
         return
     second = lines[1].player_id
     if second in ratings:
-        points, low, high = (round(value) for value in ratings.between(first, second))
+        _, low, high = (round(value) for value in ratings.between(first, second))
+        # As the table shows them. The difference of unrounded ratings may be another by 1.
+        points = (lines[0].rating or 0) - (lines[1].rating or 0)
         conclusion = "is the stronger of the two" if low > 0 else "may be the weaker of the two all the same"
         apart = f"{points} points above" if points > 0 else f"{-points} points below"
         rated = apart if points else "as high as"
-        yield f"{first} is rated {rated} the second, {second} (95 %: {low:+} to {high:+}), and {conclusion}."
+        interval = f"95 %: {signed(low)} to {signed(high)}"
+        yield f"{first} is rated {rated} the second, {second} ({interval}), and {conclusion}."
+
+
+def signed(points: int) -> str:
+    """A rating or a difference of ratings as people write it: "+94", "0", "−12"."""
+    return f"{points:+}".replace("-", "−") if points else "0"
 
 
 def _technical_loss_sentence(count: int) -> Iterator[str]:

@@ -6,14 +6,16 @@ league gives the same page.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 import leaguekit
-from leaguekit.league.figures import Figures, Meeting, PlayerFigures
+from leaguekit.league.figures import Figures, Meeting, PlayerFigures, signed
 from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Match
+from leaguekit.league.settings import heading
 from leaguekit.league.state import League
 from leaguekit.league.ties import first_place, score_text
 from leaguekit.protocol.messages import MatchTranscript, MoveOrigins
@@ -96,7 +98,8 @@ class Report:
     async def page(self, matches: AsyncIterable[ReportedMatch]) -> AsyncIterator[str]:
         """The page, piece by piece."""
         figures = self._figures
-        title = f"League {escape_text(figures.title)}"
+        settings = self._league.settings
+        title = escape_text(heading(settings.title, settings.league_id))
         yield (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -116,7 +119,7 @@ class Report:
     def _opening(self) -> Iterator[str]:
         figures = self._figures
         yield f'<p class="soft">{escape_text(figures.game_type)} · {_STATES[figures.state]}</p>'
-        yield f"<h1>League <bdi>{escape_text(figures.title)}</bdi></h1>"
+        yield f"<h1>{'' if self._league.settings.title else 'League '}<bdi>{escape_text(figures.title)}</bdi></h1>"
         rounds = f"round {figures.round} of {figures.rounds}" if figures.rounds else "no rounds yet"
         matches = f"{figures.played:,} of {figures.matches:,} matches"
         yield f'<p class="soft">{len(figures.lines)} players, {rounds}, {matches}; '
@@ -136,7 +139,7 @@ class Report:
         scale = RatingScale(self._figures.lines)
         technical = f'<th class="{self._technical_class}" title="lost technically">tech.</th>'
         ties = "".join(f'<th class="n" title="{title}">{head}</th>' for head, title, _ in self._tie_columns)
-        ends = f"<span><i>{scale.low:+}</i><i>{scale.high:+}</i></span>"
+        ends = f"<span><i>{signed(scale.low)}</i><i>{signed(scale.high)}</i></span>"
         yield (
             f'<h2 id="standings">{"Final table" if self._figures.state == "LEAGUE_COMPLETED" else "Table"}</h2>'
             '<div class="wide"><table class="standings"><thead><tr><th class="n"><s>rank</s></th>'
@@ -193,7 +196,7 @@ class Report:
         counts = f'<td class="n">{line.wins}</td><td class="n">{line.draws}</td><td class="n">{line.losses}</td>'
         counts += f'<td class="{self._technical_class}">{line.technical_losses or ""}</td>'
         counts += "".join(f'<td class="n">{value(line)}</td>' for _, _, value in self._tie_columns)
-        rating = "" if line.rating is None else f"{line.rating:+}"
+        rating = "" if line.rating is None else signed(line.rating)
         return (
             f'<tr id="{line.player_id}"><td class="n">{line.shown_rank}</td><td>{_movement(line.movement)}</td>'
             f'<td class="who">{label}</td><td class="n less">{line.played}</td>{counts}'
@@ -265,12 +268,14 @@ class Report:
         played = game_steps(self._figures.game_type, one.match.outcome)
         drawn = drawing(self._figures.game_type, played[-1].view) if played else None
         if drawn is None:
-            chosen = zip((row.a.id, row.b.id), row.choices or (), strict=True)
-            parts += [
-                f"{insert_names(player, self._names)}: {escape_text(choice)}"
-                for player, choice in chosen
-                if choice is not None
-            ]
+            choices = row.choices or ()
+            # The reason of some games has both choices already.
+            if not {choice or "" for choice in choices} <= set(re.findall(r"\w+", row.reason or "")):
+                parts += [
+                    f"{insert_names(player, self._names)}: {escape_text(choice)}"
+                    for player, choice in zip((row.a.id, row.b.id), choices, strict=True)
+                    if choice is not None
+                ]
         explanation = "<br>".join(parts) + self._replay(row.match_id, one.transcript)
         return explanation if drawn is None else f'<div class="drawn">{drawn}<div>{explanation}</div></div>'
 
@@ -292,7 +297,9 @@ class Report:
             "<p>Points: 3 for a win, 1 for a draw. The rating is fitted over all matches that were played out (Bradley "
             "and Terry’s model with Davidson’s draws): 0 is the average of this league, 400 points more are ten wins "
             "for each loss, and ratings of different leagues cannot be compared. The bar is the 95 % interval: a "
-            "rating can be that far off by chance alone. Technical losses are in the table and not in the rating.</p>"
+            "rating can be that far off by chance alone. Technical losses (tech.) are matches lost without play: they "
+            "are in the table and not in the rating. The column “moved” has the ranks that a player gained (▲) or "
+            "lost (▼) in the last round.</p>"
             f"<p>The same in other forms: {files}. Made by leaguekit {leaguekit.__version__}.</p></footer>"
         )
 
