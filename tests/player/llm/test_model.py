@@ -165,11 +165,11 @@ def test_no_proxy_is_taken_to_this_machine(stand_in: StandIn, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("name", "kind", "why", "questions"),
     [
-        ("garbage", "answer", "names no legal move: '¯", 2),
-        ("illegal", "answer", """names no legal move: '{"move": "banana"}'""", 2),
-        ("silent", "answer", "names no legal move: ''; it was cut off at max_tokens=1000", 2),
-        ("no_choice", "answer", "names no legal move: ''", 2),
-        ("endless", "answer", "names no legal move: 'even odd", 2),
+        ("garbage", "answer", "does not state exactly one legal move. It wrote: '¯", 2),
+        ("illegal", "illegal", """"banana" is not a legal move. It wrote: '{"move": "banana"}'""", 2),
+        ("silent", "answer", "exactly one legal move. It was cut off at max_tokens=1000. It wrote: ''", 2),
+        ("no_choice", "answer", "exactly one legal move. It wrote: ''", 2),
+        ("endless", "answer", "exactly one legal move. It wrote: 'even odd", 2),
         ("error", "server", "HTTP 500: The server had an error", 3),
         ("limited", "rate limit", "HTTP 429: Rate limit reached", 3),
         ("limited_for_long", "rate limit", "HTTP 429: Rate limit reached", 1),
