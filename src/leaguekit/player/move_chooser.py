@@ -90,7 +90,9 @@ class MoveChooser:
             return decision.move, _OWN
         reason = _shorten(decision.reason) or UNSET
         if decision.forfeit is not None:
-            match.forfeit = decision.forfeit._replace(info=structs.replace(decision.forfeit.info, reason=reason))
+            match.forfeit = decision.forfeit._replace(
+                info=structs.replace(decision.forfeit.info, origin="replaced", reason=reason)
+            )
             return None, match.forfeit.info
         info = structs.replace(decision.info, origin=decision.origin, reason=reason)
         self.origins.count(info)

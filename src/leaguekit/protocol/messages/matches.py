@@ -136,6 +136,16 @@ class MoveOrigins(Struct, kw_only=True, omit_defaults=True):
         """All moves with an origin."""
         return self.own + self.retried + self.replaced
 
+    @property
+    def own_rate(self) -> float | None:
+        """The share of own moves, from 0 to 1."""
+        return round(self.own / self.total, 4) if self.total else None
+
+    @property
+    def illegal_rate(self) -> float | None:
+        """The share of moves for which it stated an illegal move at first, from 0 to 1."""
+        return round(self.illegal / self.total, 4) if self.total else None
+
     def count(self, info: MoveInfo) -> None:
         """Count one move."""
         self.illegal += bool(info.illegal)
