@@ -369,8 +369,8 @@ def test_settings_change_in_mid_season_as_an_event() -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"choise_seconds": 1}, "There is no setting 'choise_seconds'; did you mean 'choice_seconds'?"),
-        ({"xyz": 1}, "There is no setting 'xyz'; there are league_id, "),
+        ({"choise_seconds": 1}, "There is no setting 'choise_seconds'; the nearest is 'choice_seconds'"),
+        ({"XYZ": 1}, "There is no setting 'XYZ'; there are league_id, "),
         ({"seed_hex": "00"}, "seed_hex cannot be changed after the league's creation; these can: title, "),
         ({"choice_seconds": 0}, "choice_seconds must be from 0.01 to 86,400, got 0"),
         ({"title": "two\nlines"}, "The settings are wrong: Expected `str` matching regex"),

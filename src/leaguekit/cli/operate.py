@@ -345,7 +345,7 @@ def _format_problems(answer: dict[str, Any]) -> str:
     """The agents with problems, one per line, and the refused registrations."""
     lines = []
     for one in msgspec.convert(answer, Problems).agents:
-        since = f", unreachable since {_local_time(one.unreachable_since)}" if one.unreachable_since else ""
+        since = f", no answer since {_local_time(one.unreachable_since)}" if one.unreachable_since else ""
         state = (one.out or one.state).lower()
         lines.append(sanitize_line(f"{one.agent_id} {one.display_name} ({state}): {', '.join(one.sentences)}{since}"))
     return "\n".join([*(lines or ["No agent of the league has problems."]), *_format_refused(answer)])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from leaguekit.league.schedule import Rounds
 from leaguekit.league.settings import Settings
 from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.protocol.messages import MoveOrigins
@@ -26,7 +27,14 @@ class Comparison:
     """
 
     def __init__(
-        self, game: str, strategies: Sequence[Entrant], players: int, *, fresh: bool = False, as_named: bool = False
+        self,
+        game: str,
+        strategies: Sequence[Entrant],
+        players: int,
+        *,
+        rounds: Rounds = "single",
+        fresh: bool = False,
+        as_named: bool = False,
     ) -> None:
         self._named = [*strategies] if as_named else sorted(strategies, key=lambda one: one.name)
         self.as_named = as_named
@@ -44,7 +52,9 @@ class Comparison:
         ]
         # For each seat, the index of the entrant that has it.
         self._seats = [seat % len(self._named) for seat in range(players)]
-        settings = Settings(league_id="simulation", game_type=game)
+        # How often each pair of players meets in a league.
+        self.legs = 2 if rounds == "double" else 1
+        settings = Settings(league_id="simulation", game_type=game, rounds=rounds)
         self.league = DirectLeague(settings, self._entrants_in_seats(), fresh=fresh)
         self.sums = Sums.of(len(self.names))
 
@@ -95,4 +105,4 @@ class Comparison:
                 points[number * size + numbers[opponent]] += taken
             self.origins[number].add(player.origins)
         champion = self.league.standings()[0].player_id
-        self.sums.add(tuple(copies), points, numbers[champion])
+        self.sums.add(tuple(copies), points, numbers[champion], self.legs)

@@ -60,7 +60,7 @@ def make_prompt(ctx: Context, *, shows_moves: bool = True) -> list[Message]:
     """The messages that ask a model for a move. With ``shows_moves`` they list the legal moves."""
     game = GAMES.get(ctx.game_type)
     system = _SYSTEM.format(
-        goal=_TO_WIN if getattr(game, "payoff_range", None) is None else _FOR_PAYOFF,
+        goal=_TO_WIN if game is None or game.payoff_range is None else _FOR_PAYOFF,
         rules=_rules_text(ctx.game_type),
         move=_describe_move(ctx, shows_moves=shows_moves, repeats=False),
     )

@@ -199,6 +199,10 @@ class MoveRequest(Struct, kw_only=True):
     move_type: Annotated[str, Meta(min_length=1), doc("The kind of move, named by the game", "003-L0012")]
     valid_options: Annotated[list[Any], doc("The moves that are legal now", "003-L0031")]
     context: Annotated[dict[str, Any], doc("The position, as this player may see it", "000-L0781")]
+    total_options: Annotated[
+        Count | UnsetType, doc("How many moves are legal, if not all of them are listed", "003-L0031")
+    ] = UNSET
+    syntax: Annotated[str | UnsetType, doc("In that case, how a move is written", "003-L0031")] = UNSET
 
 
 class GameMoveCall(Request, kw_only=True, tag="GAME_MOVE_CALL"):
