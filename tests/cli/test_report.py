@@ -136,7 +136,7 @@ def test_replays_are_there_where_a_referee_handed_a_transcript_in(command: Comma
     assert "127.0.0.1" not in (tmp_path / "report" / "index.html").read_text()
 
 
-def test_tic_tac_toe_is_drawn_and_a_game_without_a_drawing_shows_its_moves_once(command: Command, tmp_path: Path) -> None:
+def test_tic_tac_toe_is_drawn_and_without_a_drawing_each_move_is_told_once(command: Command, tmp_path: Path) -> None:
     boards = reported(
         command, played("tic_tac_toe", "random", "frequency").store(tmp_path / "board.db"), tmp_path / "board"
     )

@@ -58,6 +58,9 @@ _MODEL_OPTIONS = {
     "price-out": ("P", "of a million tokens that it writes"),
     "max-tokens-total": ("N", "ask for no more in all; after that, move at random"),
     "max-cost": ("C", "spend no more in all, at those prices; after that, move at random"),
+    "on-failure": ("random|loss", "what happens without a legal move in time (default random)"),
+    "retries": ("N", "after a bad answer, say what was wrong and ask again, for one move (default 1)"),
+    "legal-moves": ("shown|hidden", "whether the prompt lists the legal moves (default shown)"),
 }
 
 

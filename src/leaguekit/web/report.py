@@ -139,14 +139,18 @@ class Report:
         scale = RatingScale(self._figures.lines)
         technical = f'<th class="{self._technical_class}" title="lost technically">tech.</th>'
         ties = "".join(f'<th class="n" title="{title}">{head}</th>' for head, title, _ in self._tie_columns)
+        rates = '<th class="n" title="moves that the player chose itself at once">own</th>' * self._shows_rates
+        rates += (
+            '<th class="n" title="moves for which it stated an illegal move at first">illegal</th>' * self._shows_rates
+        )
         ends = f"<span><i>{signed(scale.low)}</i><i>{signed(scale.high)}</i></span>"
         yield (
             f'<h2 id="standings">{"Final table" if self._figures.state == "LEAGUE_COMPLETED" else "Table"}</h2>'
             '<div class="wide"><table class="standings"><thead><tr><th class="n"><s>rank</s></th>'
             '<th title="ranks gained or lost in the last round"><span class="less">moved</span></th><th>player</th>'
             '<th class="n less">played</th><th class="n">w<s>on</s></th><th class="n">d<s>rawn</s></th>'
-            f'<th class="n">l<s>ost</s></th>{technical}{ties}<th class="n">p<s>oin</s>ts</th><th class="n">rating</th>'
-            f'<th class="scale less">95 % interval{ends}</th></tr></thead><tbody>\n'
+            f'<th class="n">l<s>ost</s></th>{technical}{ties}<th class="n">p<s>oin</s>ts</th>'
+            f'<th class="n">rating</th>{rates}<th class="scale less">95 % interval{ends}</th></tr></thead><tbody>\n'
         )
         for line in self._figures.lines:
             yield self._standing(line, scale)
@@ -155,6 +159,11 @@ class Report:
             yield f'<p class="small">{insert_names(sentence, self._names)}</p>'
         yield f'<p class="soft small">Order: {escape_text(self._figures.order)}.</p>'
         yield from self._moves()
+
+    @cached_property
+    def _shows_rates(self) -> bool:
+        """Where all moves are the players' own, the rates say nothing."""
+        return any(line.own_rate not in (None, 1.0) or line.illegal_rate for line in self._figures.lines)
 
     @cached_property
     def _technical_class(self) -> str:
@@ -197,11 +206,14 @@ class Report:
         counts += f'<td class="{self._technical_class}">{line.technical_losses or ""}</td>'
         counts += "".join(f'<td class="n">{value(line)}</td>' for _, _, value in self._tie_columns)
         rating = "" if line.rating is None else signed(line.rating)
+        rates = ""
+        if self._shows_rates:
+            rates = "".join(f'<td class="n">{_percent(rate)}</td>' for rate in (line.own_rate, line.illegal_rate))
         return (
             f'<tr id="{line.player_id}"><td class="n">{line.shown_rank}</td><td>{_movement(line.movement)}</td>'
             f'<td class="who">{label}</td><td class="n less">{line.played}</td>{counts}'
             f'<td class="n points">{line.points}</td>'
-            f'<td class="n">{rating}</td><td class="scale less">{scale.bar(line)}</td></tr>\n'
+            f'<td class="n">{rating}</td>{rates}<td class="scale less">{scale.bar(line)}</td></tr>\n'
         )
 
     def _charts(self) -> Iterator[str]:
@@ -331,6 +343,10 @@ def _meetings(meetings: list[Meeting], *, is_self: bool) -> str:
     kind = {_CLASSES[meeting.mark] for meeting in meetings}
     links = "".join(f'<a href="#{meeting.match_id}">{meeting.mark.replace("-", "−")}</a>' for meeting in meetings)
     return f'<td class="{kind.pop() if len(kind) == 1 else "d"}">{links}</td>'
+
+
+def _percent(rate: float | None) -> str:
+    return "" if rate is None else f"{100 * rate:.0f} %"
 
 
 def _moment(at: str) -> str:
