@@ -346,7 +346,7 @@ def _meetings(meetings: list[Meeting], *, is_self: bool) -> str:
 
 
 def _percent(rate: float | None) -> str:
-    return "" if rate is None else f"{100 * rate:.0f} %"
+    return "" if rate is None else f"{100 * rate:.0f}\u00a0%"
 
 
 def _moment(at: str) -> str:

@@ -37,7 +37,7 @@ function ratings({ players, total }) {
   // Where all moves are the players' own, the rates say nothing.
   const showsRates = players.some((player) => (player.own_rate ?? 1) < 1 || player.illegal_rate > 0);
   const rates = showsRates ? [["Own moves", "n"], ["Illegal at first", "n"]] : [];
-  const percent = (rate) => (rate === null ? "–" : `${Math.round(100 * rate)} %`);
+  const percent = (rate) => (rate === null ? "–" : `${Math.round(100 * rate)}\u00a0%`);
   return h(
     "section",
     { "aria-labelledby": "ratings" },
