@@ -29,6 +29,8 @@ from leaguekit.cli import main
         ("simulate --seeds 0", "usage: league simulate ", "argument --seeds: it must be at least 1, got 0"),
         ("simulate --seeds many", "usage: league simulate ", "argument --seeds: 'many' is not a whole number"),
         ("simulate --players 1", "usage: league simulate ", "argument --players: it must be at least 2, got 1"),
+        ("run --players 1", "usage: league run ", "argument --players: it must be at least 2, got 1"),
+        ("run --referees 0", "usage: league run ", "argument --referees: it must be at least 1, got 0"),
         ("standings --port 80", "usage: league standings ", "`league standings --help` lists the options"),
         ("verify league.db other.db", "usage: league verify ", "unrecognized arguments: other.db\n"),
         ("check player --timeuot 3", "usage: league check player ", "did you mean --timeout?"),

@@ -843,7 +843,7 @@ def test_a_choice_made_before_a_withdrawal_is_shown():
     match.handle(Moved("A", 3, "even"), 2.0)
     *_, finish = match.handle(Withdrawn("B", "WITHDRAWAL"), 3.0)
     assert finish.verdict.choices == {"A": "even", "B": None}
-    assert finish.verdict.reason == "P02 withdrew - P01 wins by default"
+    assert finish.verdict.reason == "P02 was withdrawn from the league - P01 wins by default"
 
 
 def test_a_withdrawal_closes_what_the_other_is_asked():
