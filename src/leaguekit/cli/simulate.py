@@ -65,7 +65,8 @@ The exit code is 1 if all moves of a strategy were replaced.
 
 Faults are for the whole system in virtual time: network (delays, losses, repeats, resets), crash (of any agent, at any
 moment), outage (hosts that are cut off), all (these, and slow or full disks and clocks that jump). A league that fails
-is printed with the command that replays it. Ctrl-C ends the command, and prints the results so far.
+is printed with the command that replays it: it did not end, its log or table breaks a rule, a player was told another
+result than was recorded, or an agent failed by itself. Ctrl-C ends the command, and prints the results so far.
 """
 
 
