@@ -20,7 +20,7 @@ from leaguekit.cli import CommandError, program, read_input, stored_plans
 from leaguekit.cli.manager_client import read_admin_token
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
-from leaguekit.league.schedule import MAX_MATCHES, match_count
+from leaguekit.league.rounds import MAX_MATCHES, match_count
 from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fault, unknown_setting
 from leaguekit.match.draw import league_seed
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
@@ -345,7 +345,7 @@ def _check_not_lost(store: str | Path, token: Path) -> None:
 
 def _check_size(settings: Settings) -> None:
     """Refuse a new league that could not be started with the maximum of players."""
-    matches = match_count(settings.max_players, settings.rounds)
+    matches = match_count(settings, settings.max_players)
     if matches > MAX_MATCHES:
         raise CommandError(
             f"max_players = {settings.max_players} would make {matches:,} matches, and a league has at most "

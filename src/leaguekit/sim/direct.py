@@ -16,7 +16,6 @@ from msgspec import Struct, field
 
 from leaguekit.games import game
 from leaguekit.games.base import Game, Side
-from leaguekit.league.schedule import round_robin
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import PlacedRow, Row, Table
 from leaguekit.league.ties import MAX_TIES, tie_sentences
@@ -114,7 +113,7 @@ class DirectLeague:
                 _ScheduledMatch(match_id(round_id, number), round_id, self.players[a], self.players[b])
                 for number, (a, b) in enumerate(pairs, start=1)
             ]
-            for round_id, pairs in enumerate(round_robin([*self.players], settings.rounds), start=1)
+            for round_id, pairs in enumerate(settings.known_format.whole([*self.players]), start=1)
         ]
         self.matches = sum(map(len, self._rounds))
         # The documented call has no field for the view.
