@@ -136,7 +136,7 @@ HOSTILE = "Al\"ice \\n ${x} '`"
 @pytest.mark.proves("003-L0004a")
 @pytest.mark.parametrize("starter", STARTERS[1:])
 def test_a_starter_plays_a_whole_league_and_ends_with_it(starter: Starter, tmp_path: Path) -> None:
-    """The one on the SDK does so in the tutorial."""
+    """It is given the address of the league's page. The one on the SDK does so in the tutorial."""
     folder = written(starter, HOSTILE)
     shared = ["--port", "0", "--data-dir", tmp_path / "files"]
     when = ["--start-when", "players=3,referees=1", "--announce-lead", "0"]
@@ -144,7 +144,7 @@ def test_a_starter_plays_a_whole_league_and_ends_with_it(starter: Starter, tmp_p
         manager = host.said(r"is at (http://127\.0\.0\.1:\d+/mcp)")[1]
         with (
             Program("players", *shared, "--count", "2", "--manager", manager) as others,
-            started(starter, folder, manager) as mine,
+            started(starter, folder, manager.removesuffix("mcp")) as mine,
         ):
             assert (mine.ended(), others.ended()) == (0, 0), mine.stderr
         table = json.loads(league("standings", "--manager", manager, "--json").stdout)["standings"]
@@ -182,6 +182,14 @@ def test_a_starter_that_no_league_takes_says_why(starter: Starter, tmp_path: Pat
         assert mine.ended() != 0
     assert re.search("seat", mine.stderr, re.IGNORECASE)
     assert "Traceback" not in mine.stderr
+
+
+@pytest.mark.parametrize("starter", STARTERS[1:])
+def test_a_starter_that_is_given_no_url_of_a_manager_says_so(starter: Starter) -> None:
+    with started(starter, written(starter), "127.0.0.1:8000") as mine:
+        assert mine.ended() == 2
+    assert "127.0.0.1:8000" in mine.stderr
+    assert "is not a URL such as http://127.0.0.1:8000/mcp" in mine.stderr
 
 
 @pytest.mark.parametrize("starter", STARTERS[1:])

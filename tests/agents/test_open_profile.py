@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -664,11 +663,13 @@ def test_the_transcript_has_what_was_really_sent_and_received_without_tokens(tmp
         assert len(joined.encode()) <= MAX_WIRE_BYTES + 3
         assert not [one for one in own if re.search("drv-[0-9a-f]|secret of mine", str(one.wire))]
         assert [one.note for one in own[-2:]] == ["by GAME_OVER", "HTTP 200"]
-        # Everybody sees the messages, and only the operator their forms.
-        transcript = SimpleNamespace(entries=entries)
-        shown = [one.text for one in public_messages(transcript) if one.message_type is None]
+        # On the page of the match the forms stand with the message before them.
+        shown = [one for one in public_messages(entries) if one.message_type is None]
         assert len(shown) == 2
-        assert "handle_game_invitation did not bring an answer" in shown[0]
+        assert "handle_game_invitation did not bring an answer" in shown[0].text
+        invitation = next(one for one in public_messages(entries) if one.player_id == stranger.id)
+        assert [one.partition(":")[0] for one in invitation.wire] == notes[:2]
+        assert [one.partition(":")[0] for one in shown[0].wire] == notes[2:]
 
     held(tmp_path, course)
 

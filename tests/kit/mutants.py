@@ -302,6 +302,9 @@ def rpc_mutants(good: When) -> dict[str, Callable[[], Mutant]]:
         "rpc.type_as_method": lambda: refusing(
             lambda request: good(request) and request["method"] == params_of(request)["message_type"]
         ),
+        "rpc.method_names": lambda: refusing(
+            lambda request: good(request) and request["method"] != params_of(request)["message_type"], -32601
+        ),
         "rpc.unknown_fields": lambda: refusing(lambda request: "from_a_later_version" in params_of(request)),
         "rpc.unknown_method": lambda: accepting(
             lambda request: isinstance(request, dict) and request.get("method") == "no_such_method"

@@ -71,10 +71,12 @@ FAILS: dict[str, set[str]] = {
     "only-writes-type": {"register.envelope", "join.message_type", "choice.message_type"} | ACKNOWLEDGED,
     "only-error-null": {"rpc.no_error"},
     "only-other-ids": NOT_UNDERSTOOD,
-    # The kit goes on with the names that these know, if they say which they do not know.
+    # The kit goes on with the names that these know, in whatever form they say which they do not know.
     **{f"only-refuses-{status}": {"rpc.method_names"} for status in (400, 401, 404, 422, 500)},
-    **{f"only-refuses-{word}": NOT_UNDERSTOOD | {"rpc.unknown_method"} for word in ("ok", "unknown", "error")},
-    "only-refuses-in-text": NOT_UNDERSTOOD | {"rpc.status", "rpc.unknown_method"},
+    **{
+        f"only-refuses-{how}": {"rpc.method_names", "rpc.unknown_method"}
+        for how in ("ok", "unknown", "error", "in-text")
+    },
     "only-player_id-wrong": {"join.player_id", "choice.player_id"} | ABOUT,
     "only-player_id-missing": {"join.player_id", "choice.player_id"} | ACKNOWLEDGED,
     "only-sender-wrong": {"join.sender", "choice.sender"} | ACKNOWLEDGED,
@@ -104,7 +106,7 @@ FAILS: dict[str, set[str]] = {
     "ibis": {"register.version", "reach.early", "reach.ping"},
     "kestrel": {"reach.early", "reach.ping"},
     "jackal": {"register.method", "register.envelope", "register.sender", "register.timestamp"}
-    | {"join.message_type", "choice.result", "rpc.unknown_method"}
+    | {"join.message_type", "choice.message_type", "rpc.method_names", "rpc.unknown_method"}
     | ACKNOWLEDGED,
     "lemur": {"join.result"},
     "marten": {"reach.early", "join.answered", "choice.player_id", "choice.sender"} | ABOUT,
@@ -121,6 +123,7 @@ HAVE = {
     "lemur": {"end.ends"},
     "only-type": {"rpc.type_as_method"},
     **{f"only-refuses-{status}": {"rpc.type_as_method"} for status in (400, 401, 404, 422, 500)},
+    **{f"only-refuses-{how}": {"rpc.type_as_method"} for how in ("ok", "unknown", "error", "in-text")},
 }
 # Fakes that pass all required checks: a league with the profile ``spec`` can host them.
 CONFORM = {

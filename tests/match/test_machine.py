@@ -467,6 +467,21 @@ def test_a_suspended_player_that_moves_is_asked_like_any_other_from_then_on():
     assert shell.match.tries("A") == (4, 4)
 
 
+def test_a_player_without_retries_for_moves_is_asked_once_for_each_move_and_still_invited_four_times():
+    game = GAMES["tic_tac_toe"]
+    cells = game.question(game.start(None), "A").valid_options
+    seats = {"A": Seat("P01", move_retries=0), "B": Seat("P02")}
+    moving = {"A": first(1, moves(cells[0]), is_silent), "B": first(3, is_silent, moves(cells[1]))}
+    shell = Shell(Match(game, "R1M1", seats, Limits(), None), both(first(3, is_silent, joins)), moving)
+    shell.run()
+    assert shell.verdict.faults == {"A": "CHOICE_TIMEOUT"}
+    asked = [(ask.side, ask.what) for ask in of(Ask, shell.effects)]
+    assert [asked.count(one) for one in (("A", "join"), ("B", "join"), ("A", "move"), ("B", "move"))] == [4, 4, 2, 4]
+    last = of(SendError, shell.effects)[-1].fault
+    assert (last.retryable, last.retry_count, last.max_retries) == (False, 0, 0)
+    assert shell.match.tries("A") == (1, 1)
+
+
 WRONG_ANSWERS = (
     *("000-L0843", "000-L0855", "000-L0856", "000-L0865", "000-L0866b", "000-L0877", "000-L1284", "000-L1285"),
     *("000-L1314", "000-L1333", "000-L1532", "001-L1564", "001-L1661", "003-L0031"),

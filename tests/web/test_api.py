@@ -18,11 +18,12 @@ from leaguekit.league import commands
 from leaguekit.league.events import decode
 from leaguekit.league.figures import figures
 from leaguekit.league.state import League
-from leaguekit.protocol.messages import BrokenRule
+from leaguekit.protocol.messages import BrokenRule, TranscriptEntry
 from leaguekit.store.base import Stored, StoreError
 from leaguekit.store.memory import MemoryLog
 from leaguekit.web import api_types, app, figures_cache, pages
 from leaguekit.web.app import Dashboard
+from leaguekit.web.matches import public_messages
 from leaguekit.web.openapi import PageDescription, openapi_document
 from leaguekit.web.projection import KEYED, Projection, change
 from leaguekit.web.routes import DESCRIPTIONS
@@ -270,6 +271,23 @@ async def test_what_an_agent_is_forgiven_stands_on_its_page_without_addresses_an
     assert token not in json.dumps(page)
     assert page["to_fix"][-3] == "…; expected a conversation_id (001-L0105, 2 times)"
     assert page["to_fix"][-1] == "timestamp: missing; expected a time (000-L1373, once)"
+
+
+def test_what_was_really_said_stands_with_the_message_before_it_without_addresses_and_tokens() -> None:
+    token, endpoint = f"tok-p01-{'a' * 43}", "http://10.0.0.7:8101/mcp"
+    sent: dict[str, Any] = {"seconds": 0.1, "what": "sent", "player_id": "P01"}
+    received: dict[str, Any] = sent | {"what": "received"}
+    entries = [
+        TranscriptEntry(**sent | {"player_id": "P02"}, message_type="GAME_INVITATION"),
+        TranscriptEntry(**sent, message_type="GAME_INVITATION"),
+        TranscriptEntry(**sent, note="by game_invitation", wire=f'{{"auth_token":"mine","at":"{endpoint}"}}'),
+        TranscriptEntry(**received, note="HTTP 200", wire=f'{{"status":"{token}"}}'),
+        TranscriptEntry(**received, note="E003: no accept", wire="<html>"),
+    ]
+    other, invited, refused = public_messages(entries)
+    assert other.wire == []
+    assert invited.wire == ['by game_invitation: {"auth_token":"…","at":"…"}', 'HTTP 200: {"status":"tok-p01-…"}']
+    assert (refused.text, refused.wire) == ("E003: no accept", ["<html>"])
 
 
 @in_virtual_time

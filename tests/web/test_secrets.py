@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -62,8 +63,11 @@ class Ears:
         return self.heard + self.spectator.text.encode()
 
 
+@pytest.mark.parametrize("profile", ["spec", "open"])
 @in_virtual_time
-async def test_no_secret_no_address_and_no_open_choice_is_ever_shown(tmp_path: Path) -> None:
+async def test_no_secret_no_address_and_no_open_choice_is_ever_shown(
+    profile: Literal["spec", "open"], tmp_path: Path
+) -> None:
     holding, free, calls = asyncio.Event(), asyncio.Event(), 0
 
     async def hold(kind: str) -> None:
@@ -74,7 +78,7 @@ async def test_no_secret_no_address_and_no_open_choice_is_ever_shown(tmp_path: P
             holding.set()
             await free.wait()
 
-    async with Hall(tmp_path, max_retries=1) as hall:
+    async with Hall(tmp_path, max_retries=1, profile=profile) as hall:
         ears, transcripts = Ears(hall), Transcripts(hall)
         await ears.listen()
         code = await hall.manager.provide_referee_code(None) or ""
@@ -126,6 +130,9 @@ async def test_no_secret_no_address_and_no_open_choice_is_ever_shown(tmp_path: P
         assert match_seed(bytes.fromhex(SEED), match.id, match.attempt).hex().encode() not in everything
     assert b"ws://" not in everything
     assert len(ears.paths) > 30
+    # In the open profile the pages also show what was really sent and received.
+    assert (b"by handle_game_invitation: {" in everything) is (profile == "open")
+    assert (b"HTTP 200: {" in everything) is (profile == "open")
 
 
 def _tokens(params: object) -> list[str]:

@@ -221,6 +221,12 @@ async def back_after_its_suspension(player: BadPlayer, call: Json) -> Answer:
     return await (never if len(invitations) < 5 else properly)(player, call)
 
 
+async def answers_its_fifth_call_only(player: BadPlayer, call: Json) -> Answer:
+    """Does not answer calls for a move but the fifth, which is the only one of its second match."""
+    calls = [one for one in player.heard if one["message_type"] in CALL]
+    return await (properly if len(calls) == 5 else never)(player, call)
+
+
 async def leaves_at_the_first_message(player: BadPlayer, call: Json) -> Answer:
     """Has gone when the league begins; not even the first announcement is answered."""
     player.leave()

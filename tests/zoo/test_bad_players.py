@@ -52,6 +52,7 @@ from tests.zoo.bad_players import (
     Json,
     Kind,
     Row,
+    answers_its_fifth_call_only,
     at,
     never,
 )
@@ -409,6 +410,25 @@ def test_a_player_that_answers_nothing_is_suspended_told_nothing_more_and_tried_
     assert (row.played, row.losses, row.points, row.technical_losses) == (3, 3, 0, 3)
 
 
+@pytest.mark.parametrize("game", sorted(GAMES))
+def test_a_player_that_leaves_moves_unanswered_has_one_try_for_each_move_of_its_next_match(
+    game: str, folder: Path
+) -> None:
+    league = play([None, KINDS["joins and never chooses"], None, None], game, folder)
+    tries = [len(league.to("P02", *CALL, match_id=match.id)) for match in league.of("P02")]
+    assert tries == [4, 1, 1]
+    # It answers everything else, so it is told of everything and is never suspended.
+    assert not [event for event in league.events if isinstance(event, PlayerSuspended)]
+    assert [one.message["round_id"] for one in league.to("P02", "ROUND_ANNOUNCEMENT")] == [1, 2, 3]
+    assert [error["max_retries"] for error in league.errors("P02", league.of("P02")[1])] == [0]
+
+
+def test_a_player_that_answers_the_move_of_a_match_has_its_retries_again_in_the_next(folder: Path) -> None:
+    league = play([None, at(CALL, answers_its_fifth_call_only), None, None], "even_odd", folder)
+    tries = [len(league.to("P02", *CALL, match_id=match.id)) for match in league.of("P02")]
+    assert tries == [4, 1, 4]
+
+
 @pytest.mark.proves("003-L0198e")
 def test_a_suspended_player_that_answers_its_invitation_plays_on_and_hears_of_everything_again(folder: Path) -> None:
     league = play([None, KINDS["back after its suspension"], None, None], "even_odd", folder)
@@ -463,9 +483,10 @@ def test_what_counts_is_acknowledged(name: str, folder: Path) -> None:
 def test_a_choice_after_the_loss_is_told_the_limit_that_it_missed(folder: Path) -> None:
     told = play([None, KINDS["posts after its loss"], None, None], "even_odd", folder).bad["P02"].told
     assert len(told) == 3
-    for answer in told:
+    # After a match that ended so, a call for a move is not repeated.
+    for answer, retries in zip(told, (3, 0, 0), strict=True):
         assert (answer["error"]["code"], answer["error"]["data"]["error_code"]) == (-1, "E001")
-        missed = {"player_id": "P02", "timeout_seconds": 30, "retry_count": 3, "max_retries": 3}
+        missed = {"player_id": "P02", "timeout_seconds": 30, "retry_count": retries, "max_retries": retries}
         assert {name: answer["error"]["data"][name] for name in missed} == missed
 
 

@@ -29,13 +29,25 @@ from leaguekit.kit.report import Report
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import MANAGER, AgentRole, match_conversation
-from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
+from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING, Method
+from leaguekit.transport.dialects.responses import is_refusal
 
+METHOD_NOT_FOUND = -32601
 PING_SECONDS = 2.0
 # How long the agent may take for an answer whose time no document limits.
 SECONDS = 10.0
 # Between two pings of an agent that should start or stop.
 PING_INTERVAL_SECONDS = 0.5
+
+
+def is_understood(exchange: Exchange) -> bool:
+    """Whether an agent has answered, and knows the method. Some answer unknown methods with only a status."""
+    if exchange.answer is None:
+        return False
+    if isinstance(exchange.error, dict) and "code" in exchange.error:
+        return bool(exchange.error["code"] != METHOD_NOT_FOUND)
+    is_bare_status = isinstance(exchange.value, dict) and exchange.value.keys() <= {"status", "message", "error"}
+    return not is_bare_status and not is_refusal(exchange.answer.status, exchange.answer.body)
 
 
 class Harness(ABC):
@@ -49,6 +61,10 @@ class Harness(ABC):
         self.messages = MessagesByName()
         self.client = RecordingClient(network.caller)
         self.league_id = ""
+        # The methods that the agent knows by another name: that name, and the refusal of the usual name.
+        self.other_names: dict[str, tuple[str, Exchange]] = {}
+        # The methods that it knows by their usual names.
+        self._known_methods: set[str] = set()
 
     @property
     @abstractmethod
@@ -78,7 +94,34 @@ class Harness(ABC):
     async def call(self, message: m.Request | Json, *, method: str = "", call_id: int | str | None = None) -> Exchange:
         """Call the agent with a message. ``method`` replaces the usual method."""
         known = BY_REQUEST[m.BY_TYPE[message["message_type"]] if isinstance(message, dict) else type(message)]
-        return await self.client.call(self.url, method or known.name, message, known.seconds, call_id)
+        if method:
+            return await self.client.call(self.url, method, message, known.seconds, call_id)
+        return await self.call_by_any_name(self.url, known, message, known.seconds, call_id)
+
+    async def call_by_any_name(
+        self, url: str, known: Method, message: m.Request | Json, seconds: float, call_id: int | str | None = None
+    ) -> Exchange:
+        """Call a method by the name by which the agent knows it. Until that is known, try the usual name first."""
+        exchange = await self.client.call(url, self.method_name(known.request), message, seconds, call_id)
+        if exchange.answer is None or known.name in self.other_names or known.name in self._known_methods:
+            return exchange
+        if is_understood(exchange):
+            self._known_methods.add(known.name)
+            return exchange
+        for name in (*known.other_names, m.message_type(known.request)):
+            again = await self.client.call(url, name, message, seconds, call_id)
+            if again.answer is None:
+                break
+            if is_understood(again):
+                self.other_names[known.name] = name, exchange
+                self.settings.on_progress(f"{self.name} knows {known.name} only as {name}: that is used from now on")
+                return again
+        return exchange
+
+    def method_name(self, kind: type[m.Message]) -> str:
+        """Return the name by which the agent knows the method of a request."""
+        usual = BY_REQUEST[kind].name
+        return self.other_names[usual][0] if usual in self.other_names else usual
 
     async def send(self, name: str, message: m.Request | Json, *, method: str = "") -> Exchange:
         """Do the same, and keep the exchange under ``name``."""

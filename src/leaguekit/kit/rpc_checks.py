@@ -14,7 +14,6 @@ from leaguekit.kit.answer_checks import is_refusal, is_result, is_same
 from leaguekit.kit.checks import Area, Check, Evidence
 from leaguekit.kit.exchanges import Exchange, Json, encode, encode_request, with_changes
 from leaguekit.kit.harness import SECONDS, Harness
-from leaguekit.protocol.methods import BY_REQUEST
 
 INVALID_PARAMS = -32602
 STRING_ID = "check-7f3a"
@@ -80,21 +79,12 @@ def add_rpc_checks(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]
         """{agent} repeats an id that is text."""
         return await _repeats_id(harness, STRING_ID)
 
-    @area.recommended("002-L0064", "decision 1", needs=needs, agent=agent)
-    async def type_as_method(harness: HarnessT) -> Evidence:
-        """{agent} also takes the message type as the method, as document 002 has it."""
-        message = msgspec.to_builtins(harness.good_call())
-        return is_result(await harness.call(message, method=message["message_type"]))
+    _add_method_names(area, agent, needs)
 
     @area.required("000-L1594", needs=needs, agent=agent)
     async def unknown_fields(harness: HarnessT) -> Evidence:
         """{agent} ignores fields that it does not know."""
         return is_result(await _call_with_changes(harness, {"from_a_later_version": {"of": ["league.v2"]}}))
-
-    @area.recommended("001-L0051", needs=needs, agent=agent)
-    async def unknown_method(harness: HarnessT) -> Evidence:
-        """{agent} refuses a method that it does not have with -32601."""
-        return await refuses_unknown_method(harness)
 
     _add_refusals(area, needs, is_strict=is_strict)
 
@@ -114,6 +104,24 @@ def add_rpc_checks(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]
         for body in HOSTILE_BODIES:
             await harness.post(body)
         return is_result(await harness.call(harness.good_call(), call_id=40_962))
+
+
+def _add_method_names(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]]) -> None:
+    @area.recommended("002-L0064", "decision 1", needs=needs, agent=agent)
+    async def type_as_method(harness: HarnessT) -> Evidence:
+        """{agent} also takes the message type as the method, as document 002 has it."""
+        message = msgspec.to_builtins(harness.good_call())
+        return is_result(await harness.call(message, method=message["message_type"]))
+
+    @area.required("001-L0036", needs=needs, agent=agent)
+    async def method_names(harness: HarnessT) -> Evidence:
+        """{agent} knows every method that the kit has called by its first name in document 001."""
+        return knows_usual_names(harness, await harness.call(harness.good_call()))
+
+    @area.recommended("001-L0051", needs=needs, agent=agent)
+    async def unknown_method(harness: HarnessT) -> Evidence:
+        """{agent} refuses a method that it does not have with -32601."""
+        return await refuses_unknown_method(harness)
 
 
 def _add_refusals(area: Area[HarnessT], needs: list[Check[HarnessT]], *, is_strict: bool) -> None:
@@ -146,6 +154,13 @@ def _add_refusals(area: Area[HarnessT], needs: list[Check[HarnessT]], *, is_stri
         add_body(*body)
 
 
+def knows_usual_names(harness: Harness, understood: Exchange) -> Evidence:
+    """Check that no method had to be called by another name. ``understood`` is evidence if that is so."""
+    for name, (other, refusal) in harness.other_names.items():
+        raise refusal.failed(f"a result of {name}", f"it is known only as {other}, and the kit went on with that")
+    return understood.evidence("no method is known only by another name")
+
+
 async def refuses_unknown_method(harness: Harness) -> Evidence:
     """Check that a method that no agent has is refused."""
     return is_refusal(await harness.client.call(harness.url, "no_such_method", {}, SECONDS), -32601)
@@ -154,7 +169,7 @@ async def refuses_unknown_method(harness: Harness) -> Evidence:
 async def answers_batch(harness: Harness) -> Evidence:
     """Check that a batch of two calls is answered with a list of two answers."""
     message = harness.good_call()
-    calls = [json.loads(encode_request(BY_REQUEST[type(message)].name, message, number)) for number in (901, 902)]
+    calls = [json.loads(encode_request(harness.method_name(type(message)), message, number)) for number in (901, 902)]
     exchange = await harness.post(encode(calls))
     answers = exchange.value if isinstance(exchange.value, list) else []
     ids = sorted(str(one.get("id")) for one in answers if isinstance(one, dict))
@@ -164,7 +179,7 @@ async def answers_batch(harness: Harness) -> Evidence:
 async def answers_notification(harness: Harness) -> Evidence:
     """Check that a notification has an HTTP answer, but no JSON-RPC answer."""
     message = harness.good_call()
-    exchange = await harness.post(encode_request(BY_REQUEST[type(message)].name, message, None))
+    exchange = await harness.post(encode_request(harness.method_name(type(message)), message, None))
     is_silent = exchange.answer is not None and not exchange.answer.body.strip()
     return exchange.fail_if(not is_silent, "an HTTP answer with an empty body")
 
@@ -179,7 +194,7 @@ def has_error_code(exchange: Exchange, code: str) -> Evidence:
 async def _call_with_changes(harness: Harness, changes: Json) -> Exchange:
     """Make the valid call with other values in some fields. The value ``...`` removes the field."""
     message = harness.good_call()
-    return await harness.call(with_changes(message, changes), method=BY_REQUEST[type(message)].name)
+    return await harness.call(with_changes(message, changes), method=harness.method_name(type(message)))
 
 
 async def _repeats_id(harness: Harness, call_id: int | str) -> Evidence:

@@ -53,6 +53,11 @@ class PlayerEvidence(Struct):
         return any(entry.what in ACCEPTED for entry in self.events)
 
     @property
+    def left_move_unanswered(self) -> bool:
+        """Whether the player joined, and then did not answer its last request, which was a call for a move."""
+        return self.has_answered and bool(self.events) and self.events[-1].what in (TIMEOUT, UNREACHABLE)
+
+    @property
     def has_moved(self) -> bool:
         return any(entry.what == "moved" for entry in self.events)
 

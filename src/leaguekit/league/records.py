@@ -27,6 +27,8 @@ class Player(Struct, kw_only=True):
     failures: int = 0
     # The time of the first of them; None if there is none.
     silent_since: str | None = None
+    # Whether its latest match ended because it did not answer a call for a move.
+    left_move_unanswered: bool = False
     # Why it has left the league; None while it is in the league.
     out: Departure | None = None
     out_reason: str = ""

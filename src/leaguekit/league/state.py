@@ -155,7 +155,7 @@ class League:
             self._release_name(player)
         player.registered, player.state = event, _AGENT_STATES[self.state]
         player.count_failures(0, event.at)
-        player.readmitted = False
+        player.readmitted = player.left_move_unanswered = False
         self._add_to_indexes(player)
         self.names |= dict.fromkeys(confusable_forms(player.meta.display_name), player.id)
         if event.seat is not None:
@@ -272,6 +272,7 @@ class League:
             self.move_origins.setdefault(self.players[name].id, MoveOrigins()).add(origins)
         for name, evidence in read_evidence(event.result.details).items():
             count_requests(self.requests.setdefault(self.players[name].id, RequestCounts()), evidence)
+            self.players[name].left_move_unanswered = evidence.left_move_unanswered
 
     def _result_flagged(self, event: e.ResultFlagged) -> None:
         self.flags.setdefault(event.match_id, []).append(event.reason)

@@ -173,6 +173,7 @@ class Assignments:
             player_id=player_id,
             endpoint=player.meta.contact_endpoint,
             state=player.state,
+            move_retries=0 if player.left_move_unanswered else UNSET,
             record=league.table.rows[player_id].record,
             display_name=player.meta.display_name,
             form=player.form or UNSET,

@@ -92,6 +92,7 @@ class _Player(Struct):
     side: Side
     id: str
     suspended: bool
+    move_retries: int
     phase: Phase = "IDLE"
     # The open request: its question, its number, when it was sent, and its deadline.
     question: Question | None = None
@@ -176,11 +177,15 @@ class Match:
         self._drawn = drawn
         self._position = game.start(drawn)
         self._moves: dict[Side, Any] = {}
-        self._players = {side: _Player(side, players[side].player_id, players[side].suspended) for side in SIDES}
+        self._players = {side: self._make_player(side, players[side]) for side in SIDES}
         self.stage: MatchState = "WAITING_FOR_PLAYERS"
         self._in_play = False
         self._began = 0.0
         self._asks = 0
+
+    def _make_player(self, side: Side, seat: Seat) -> _Player:
+        move_retries = self._limits.max_retries if seat.move_retries is None else seat.move_retries
+        return _Player(side, seat.player_id, seat.suspended, move_retries)
 
     @property
     def arrived(self) -> tuple[Side, ...]:
@@ -205,7 +210,7 @@ class Match:
     def tries(self, side: Side) -> tuple[int, int]:
         """Which try of its present request a side is at, and how many it has."""
         player = self._players[side]
-        return player.retries + 1, 1 if player.suspended else self._limits.max_retries + 1
+        return player.retries + 1, self._max_retries(player) + 1
 
     @property
     def origins(self) -> dict[str, MoveOrigins]:
@@ -286,7 +291,7 @@ class Match:
         if given.opponent_connected is not None:
             self._players[other(given.side)].connected = given.opponent_connected
         player.note(given.code, given.ask, now, player.late_ms(now))
-        max_retries = 0 if player.suspended else self._limits.max_retries
+        max_retries = self._max_retries(player)
         if player.retries < max_retries:
             player.retries += 1
             player.repeats = 0
@@ -371,6 +376,12 @@ class Match:
     def _enter(self, stage: MatchState) -> StageEntered:
         self.stage = stage
         return StageEntered(stage)
+
+    def _max_retries(self, player: _Player) -> int:
+        """The number of retries of a side's present request."""
+        if player.suspended:
+            return 0
+        return player.move_retries if player.joined else self._limits.max_retries
 
     # Building effects.
 

@@ -18,10 +18,14 @@ RequestKind = Literal["join", "move"]
 
 
 class Seat(Struct, frozen=True):
-    """The player of a side. A suspended player is asked without retries until it has moved."""
+    """The player of a side. A suspended player is asked without retries until it has moved.
+
+    ``move_retries`` replaces ``max_retries`` for the calls for a move.
+    """
 
     player_id: str
     suspended: bool = False
+    move_retries: int | None = None
 
 
 class Limits(Struct, frozen=True):

@@ -93,7 +93,14 @@ class MatchRunner:
             retry_delay=limits.retry_seconds,
             backoff=limits.backoff,
         )
-        seats = {side: s.Seat(seat.player_id, seat.state == "SUSPENDED") for side, seat in self.seats.items()}
+        seats = {
+            side: s.Seat(
+                seat.player_id,
+                suspended=seat.state == "SUSPENDED",
+                move_retries=None if seat.move_retries is UNSET else seat.move_retries,
+            )
+            for side, seat in self.seats.items()
+        }
         self._machine = Match(rules, assignment.match_id, seats, self._limits, drawn)
         self._loop = asyncio.get_running_loop()
         self._stage_entered_at = world.timestamp()
@@ -229,7 +236,7 @@ class MatchRunner:
                 "player_id": message.player_id,
                 "timeout_seconds": seconds,
                 "retry_count": retries,
-                "max_retries": self._limits.max_retries,
+                "max_retries": self._machine.tries(side)[1] - 1,
             }
             raise ProtocolError("E001", f"The time limit of {seconds:g} s has passed.", data=data)
         if self._machine.posted(side) != what:

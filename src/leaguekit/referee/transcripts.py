@@ -68,7 +68,7 @@ class Transcript:
     ) -> None:
         """Add an entry. ``wire`` is what was really sent or received, if the message does not say it."""
         kind, body = (UNSET, UNSET) if message is None else (message_type(message), message)
-        text = _redact_wire(wire) if wire else UNSET
+        text = _shorten_wire(wire) if wire else UNSET
         entry = _Entry(round(self._clock() - self.began, 3), what, player_id, kind, body, note, text)
         (self._first if len(self._first) < MAX_ENTRIES // 2 else self._last).append(entry)
 
@@ -89,10 +89,14 @@ class Transcript:
         return Raw(text)
 
 
-def _redact_wire(wire: bytes) -> str:
+def redact_wire(text: str) -> str:
+    """What was sent or received, without tokens."""
+    return redact(_AUTH_TOKEN.sub("\\1…", text))
+
+
+def _shorten_wire(wire: bytes) -> str:
     """The beginning of a body, without tokens."""
-    text = wire[: MAX_WIRE_BYTES + _MAX_TOKEN_BYTES].decode(errors="replace")
-    text = redact(_AUTH_TOKEN.sub("\\1…", text))
+    text = redact_wire(wire[: MAX_WIRE_BYTES + _MAX_TOKEN_BYTES].decode(errors="replace"))
     shown = text.encode()[:MAX_WIRE_BYTES].decode(errors="ignore")
     return text if shown == text else f"{shown}…"
 

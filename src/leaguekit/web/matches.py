@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from leaguekit.match.draw import opens
 from leaguekit.match.move_messages import MOVE_MESSAGES
 from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDetails, TranscriptEntry
 from leaguekit.protocol.plain_text import remove_addresses
-from leaguekit.referee.transcripts import describe_message
+from leaguekit.referee.transcripts import describe_message, redact_wire
 from leaguekit.store.base import LogReader
 from leaguekit.web.page_types import Draw, MatchPage, Message, Step, Verification
 from leaguekit.web.pages import NotFound
@@ -87,7 +88,7 @@ async def match_page(
     if has_ended:
         recorded = next((event for _, event in reversed(events) if isinstance(event, e.ResultRecorded)), None)
         transcript = await _transcript(reader, match_id)
-        page.messages = [] if transcript is None else public_messages(transcript)
+        page.messages = [] if transcript is None else public_messages(transcript.entries)
         if recorded is not None:
             details = recorded.result.details
             page.evidence = None if details.evidence is UNSET else remove_addresses(details.evidence)
@@ -111,9 +112,20 @@ async def _transcript(reader: LogReader, match_id: str) -> MatchTranscript | Non
 _FORM = re.compile(r"by \S+|HTTP [0-9]+")
 
 
-def public_messages(transcript: MatchTranscript) -> list[Message]:
-    """The entries of a transcript for everybody. What was really sent and received is only for the operator."""
-    return [public_message(entry) for entry in transcript.entries if not _FORM.fullmatch(entry.note or "")]
+def public_messages(entries: Iterable[TranscriptEntry]) -> list[Message]:
+    """The entries of a transcript for everybody. The forms of a message are part of the entry before them."""
+    messages: list[Message] = []
+    latest: dict[str, Message] = {}
+    for entry in entries:
+        player, note = entry.player_id or "", entry.note or ""
+        is_form = _FORM.fullmatch(note) is not None
+        if not is_form:
+            messages.append(public_message(entry))
+            latest[player] = messages[-1]
+        if entry.wire is not UNSET and player in latest:
+            text = remove_addresses(redact_wire(entry.wire))
+            latest[player].wire.append(f"{note}: {text}" if is_form else text)
+    return messages
 
 
 def public_message(entry: TranscriptEntry) -> Message:

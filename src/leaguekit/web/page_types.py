@@ -152,6 +152,10 @@ class Message(JsonObject):
     body: Annotated[dict[str, Any], described("What the message says, without addresses and tokens")] = field(
         default_factory=dict
     )
+    wire: Annotated[
+        list[str],
+        described("What was really sent and received, with the method or the HTTP status: the first 2 KB of each"),
+    ] = field(default_factory=list)
 
 
 class Draw(JsonObject):

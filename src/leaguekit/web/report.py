@@ -277,7 +277,7 @@ class Report:
     def _replay(self, match_id: str, transcript: MatchTranscript | None) -> str:
         if transcript is None or self.full_from is not None:
             return ""
-        lines = "\n".join(map(_entry, public_messages(transcript)))
+        lines = "\n".join(map(_entry, public_messages(transcript.entries)))
         if len(lines) > self._replay_budget:
             self.full_from = match_id
             return ""

@@ -33,6 +33,7 @@ from leaguekit.league.standings import Table
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.ids import Role, match_conversation
+from leaguekit.protocol.methods import BY_NAME
 
 # How long the manager may take to assign the matches of a round, and to announce the next round. The documents ask for
 # a minute between the announcement of a round and its first match.
@@ -115,7 +116,7 @@ class ManagerHarness(Harness):
     async def send_registration(self, agent: LeagueAgent, message: Json) -> Exchange:
         """Send a registration of an agent. If the manager accepts it, add the agent to the league."""
         url = self.referee_url if agent.role == "referee" else self.url
-        exchange = await self.client.call(url, f"register_{agent.role}", message, SECONDS)
+        exchange = await self.call_by_any_name(url, BY_NAME[f"register_{agent.role}"], message, SECONDS)
         result = exchange.message
         given, token = result.get(f"{agent.role}_id"), result.get("auth_token")
         if result.get("status") == "ACCEPTED" and isinstance(given, str):

@@ -21,7 +21,7 @@ from leaguekit.kit.player.match import LIMITS, RefereedMatch
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import match_id
-from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
+from leaguekit.protocol.methods import BY_NAME, PING
 
 # With --full, the answer to the registration takes this long. The player must wait for up to 10 s.
 SLOW_ANSWER_SECONDS = 8.0
@@ -29,7 +29,6 @@ SLOW_ANSWER_SECONDS = 8.0
 PLAYER_ID = "P07"
 OPPONENT_ID = "P03"
 REFEREE_ID = "REF01"
-METHOD_NOT_FOUND = -32601
 _POSTED = (m.GameJoinAck, ChoiceAnswer, m.GameMoveResponse)
 
 
@@ -62,8 +61,6 @@ class PlayerHarness(AgentHarness):
         # Matches whose end the player has not been sent.
         self._open_matches: dict[str, RefereedMatch] = {}
         self._conversations = itertools.count(1)
-        # By the name of a method, the other name by which the player knows it, and the refusal of the first name.
-        self.other_names: dict[str, tuple[str, Exchange]] = {}
 
     # Requests of the player
 
@@ -134,22 +131,6 @@ class PlayerHarness(AgentHarness):
 
     def good_call(self) -> m.Request:
         return self.announcement()
-
-    async def call(self, message: m.Request | Json, *, method: str = "", call_id: int | str | None = None) -> Exchange:
-        """Call the player. A method that it does not know is called by another name, and from then on by that name."""
-        kind = m.BY_TYPE[message["message_type"]] if isinstance(message, dict) else type(message)
-        known = BY_REQUEST[kind]
-        found, _ = self.other_names.get(known.name, ("", None))
-        exchange = await super().call(message, method=method or found, call_id=call_id)
-        if method or found or not _is_unknown_method(exchange):
-            return exchange
-        for name in (*known.other_names, m.message_type(kind)):
-            again = await super().call(message, method=name, call_id=call_id)
-            if not _is_unknown_method(again):
-                self.other_names[known.name] = name, exchange
-                self.settings.on_progress(f"{self.name} knows {known.name} only as {name}: that is used from now on")
-                return again
-        return exchange
 
     async def send(self, name: str, message: m.Request | Json, *, method: str = "") -> Exchange:
         if isinstance(message, m.GameOver):
@@ -254,8 +235,3 @@ class PlayerHarness(AgentHarness):
 
     def _from_manager(self) -> dict[str, Any]:
         return self.envelope(f"conv-check-{next(self._conversations):03d}")
-
-
-def _is_unknown_method(exchange: Exchange) -> bool:
-    error = exchange.error
-    return isinstance(error, dict) and error.get("code") == METHOD_NOT_FOUND

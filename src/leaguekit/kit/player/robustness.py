@@ -18,7 +18,13 @@ from leaguekit.kit.player.matches import (
     standings_notice,
 )
 from leaguekit.kit.player.registration import ping
-from leaguekit.kit.rpc_checks import STRING_ID, answers_batch, answers_notification, refuses_unknown_method
+from leaguekit.kit.rpc_checks import (
+    STRING_ID,
+    answers_batch,
+    answers_notification,
+    knows_usual_names,
+    refuses_unknown_method,
+)
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES
@@ -45,9 +51,7 @@ async def type_as_method(harness: PlayerHarness) -> Evidence:
 @RPC.required("001-L0036", needs=[join_result])
 async def method_names(harness: PlayerHarness) -> Evidence:
     """The player knows every method that the kit has called by its first name in document 001."""
-    for name, (other, refusal) in harness.other_names.items():
-        raise refusal.failed(f"a result of {name}", f"it is known only as {other}, and the kit went on with that")
-    return harness.answers["join"].evidence("no method is known only by another name")
+    return knows_usual_names(harness, harness.answers["join"])
 
 
 @RPC.recommended("001-L0051", needs=[ping])

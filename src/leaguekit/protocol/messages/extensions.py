@@ -53,6 +53,9 @@ class AssignedPlayer(Struct, kw_only=True):
     player_id: Annotated[PlayerId, doc("The player", "003-L0056")]
     endpoint: Annotated[Url, doc("Where it listens", "decision 22")]
     state: Annotated[AgentState, doc("SUSPENDED players are called once, without retries", "003-L0193")]
+    move_retries: Annotated[Count | UnsetType, doc("In place of max_retries, for calls for a move", "decision 30")] = (
+        UNSET
+    )
     record: Annotated[OwnRecord | UnsetType, doc("Its record, for the call's context", "000-L0784")] = UNSET
     display_name: Annotated[DisplayName | UnsetType, doc("Its name", "000-L0230")] = UNSET
     form: Annotated[Form | UnsetType, doc("The form of request that it understood last", "decision 22")] = UNSET

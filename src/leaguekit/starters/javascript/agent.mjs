@@ -329,6 +329,15 @@ export function serve(agent, finished) {
   });
 }
 
+// The URL at which a manager accepts messages. The address of its page becomes that of /mcp.
+function mcpUrl(text) {
+  if (!/^https?:\/\/[^/]/.test(text)) throw new Error(`${text} is not a URL such as http://127.0.0.1:8000/mcp.`);
+  const url = new URL(text);
+  url.hash = "";
+  if (url.pathname.endsWith("/")) url.pathname += "mcp";
+  return url.href;
+}
+
 async function main() {
   const text = (value) => ({ type: "string", default: value });
   const { values } = parseArgs({
@@ -336,7 +345,7 @@ async function main() {
       manager: text("http://127.0.0.1:8000/mcp"), host: text("127.0.0.1"), port: text("8101"), file: text("state.json"),
     },
   });
-  const agent = new Agent(values.manager, values.file);
+  const agent = new Agent(mcpUrl(values.manager), values.file);
   const server = serve(agent, () => process.exit(0));
   // It listens before it registers, because the manager calls it during the registration.
   await new Promise((resolve, reject) => server.once("error", reject).listen(Number(values.port), values.host, resolve));

@@ -332,9 +332,21 @@ class RequestHandler(BaseHTTPRequestHandler):
         """Log no requests: the agent logs what matters."""
 
 
+def mcp_url(url: str) -> str:
+    """The URL at which a manager accepts messages. The address of its page becomes that of /mcp."""
+    if not url.startswith(("http://", "https://")):
+        raise argparse.ArgumentTypeError(f"{url!r} is not a URL such as http://127.0.0.1:8000/mcp")
+    address, mark, query = url.partition("#")[0].partition("?")
+    if address.count("/") == 2:
+        address += "/"
+    return f"{address}{'mcp' if address.endswith('/') else ''}{mark}{query}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=f"{NAME}: register with a league, play it, and end with it.")
-    parser.add_argument("--manager", default="http://127.0.0.1:8000/mcp", help="the manager's URL")
+    parser.add_argument(
+        "--manager", type=mcp_url, default="http://127.0.0.1:8000/mcp", help="the manager's URL, or the league's page"
+    )
     parser.add_argument("--host", default="127.0.0.1", help="where others reach this machine")
     parser.add_argument("--port", type=int, default=8101, help="0 takes a free one")
     parser.add_argument("--file", type=Path, default=Path("state.json"), help="where its state is saved")

@@ -304,5 +304,10 @@ function entry(message, match, place) {
       h("summary", "Its fields"),
       h("pre", { dir: "auto" }, JSON.stringify(message.body, null, 2)),
     ),
+    message.wire.length > 0 && h(
+      "details",
+      h("summary", "What was really sent and received"),
+      message.wire.map((text, number) => h("pre", { dir: "auto", "data-key": number }, text)),
+    ),
   );
 }
