@@ -20,7 +20,7 @@ from leaguekit.transport.server.server import CannotListen, listen
 EXAMPLES = """examples:
   league host --referees 2 --start-when players=4,referees=2
   league host --game tic_tac_toe          wait for players, and for `league start`
-  league host --title "Winter Cup" --rounds double        each pair meets twice
+  league host --title "Winter Cup" --format swiss         few rounds for many players
   league host --gateway                   with seats for chat applications and for people in a browser
   league host --profile open              host agents as they are; its first referee listens at 8001 if it can
 
@@ -33,7 +33,9 @@ _PASSED_ON = (
         "title",
         "league_id",
         "game",
+        "format",
         "rounds",
+        "seeding",
         "store",
         "start_when",
         "start_at",

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import UNSET
 
-from leaguekit.cli import CommandError, program, read_input, stored_plans
+from leaguekit.cli import CommandError, formats, program, read_input, stored_plans
 from leaguekit.cli.manager_client import read_admin_token
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
@@ -72,7 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", metavar="TEXT", help="what pages and reports call the league, such as 'Winter Cup'")
     parser.add_argument("--league-id", metavar="ID", help="the league's id (default: a new one)")
     parser.add_argument("--game", choices=sorted(GAMES), help=f"the game (default {DEFAULT_GAME})")
-    add_rounds_option(parser)
+    formats.add_options(parser)
     parser.add_argument(
         "--store",
         metavar="STORE",
@@ -113,12 +114,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run-plan", help=argparse.SUPPRESS)
 
 
-def add_rounds_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--rounds", choices=("single", "double"), help="each pair meets once (default), or twice with the sides swapped"
-    )
-
-
 def run(options: argparse.Namespace) -> int:
     settings = settings_from(options)
     when = check_options(options)
@@ -153,6 +148,7 @@ def settings_from(options: argparse.Namespace) -> Settings:
     if settings.game_type not in GAMES:
         known = ", ".join(sorted(GAMES))
         raise CommandError(f"the settings are wrong: game_type must be one of {known}, got {settings.game_type!r}")
+    formats.check(settings)
     # Raises UnicodeEncodeError for an argument that is not UTF-8, before there is a store.
     msgspec.json.encode(settings)
     return settings
@@ -165,7 +161,7 @@ def requested_settings(options: argparse.Namespace) -> dict[str, Any]:
     given = vars(options)
     asked = {
         name: given.get(name)
-        for name in ("league_id", "title", "rounds", "announce_lead", "max_players", "max_referees", "profile")
+        for name in ("league_id", "title", "announce_lead", "max_players", "max_referees", "profile")
     }
     asked |= {
         "game_type": options.game,
@@ -173,7 +169,9 @@ def requested_settings(options: argparse.Namespace) -> dict[str, Any]:
         "strict_referees": given.get("strict_referees") or None,
         "seed_hex": None if options.seed is None else league_seed(options.seed).hex(),
     }
-    return chosen | {name: value for name, value in asked.items() if value is not None}
+    chosen |= formats.requested_settings(options, chosen)
+    chosen |= {name: value for name, value in asked.items() if value is not None}
+    return {name: value for name, value in chosen.items() if value is not UNSET}
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
@@ -326,6 +324,7 @@ async def _resolve_settings(
         _check_size(settings)
     else:
         stored_plans.check_requested_settings(stored, requested_settings(options), store)
+        formats.check(stored)
     if options.run_plan is not None:
         await log.keep(stored_plans.RUN, options.run_plan.encode())
     else:

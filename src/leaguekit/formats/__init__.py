@@ -50,13 +50,17 @@ def parse_call(text: str) -> tuple[str, dict[str, Any]]:
     name, bracket, rest = text.strip().partition("(")
     if not bracket:
         return name, {}
+    wrong = FormatError(f"{text!r} is not of the form name(argument=value, …)")
     try:
         call = ast.parse(f"_({rest}", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args:
-            raise ValueError
-        return name.strip(), {str(keyword.arg): _value(keyword.value) for keyword in call.keywords}
+        arguments = (
+            {one.arg: _value(one.value) for one in call.keywords} if isinstance(call, ast.Call) else {None: None}
+        )
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise FormatError(f"{text!r} is not of the form name(argument=value, …)") from None
+        raise wrong from None
+    if None in arguments or not isinstance(call, ast.Call) or call.args:
+        raise wrong
+    return name.strip(), {str(key): value for key, value in arguments.items()}
 
 
 def _value(node: ast.expr) -> Any:

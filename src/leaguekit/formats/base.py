@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 Pair = tuple[str, str]
@@ -124,7 +125,7 @@ class Format(ABC):
     # Whether ``draw`` needs a pairing engine.
     needs_engine: ClassVar[bool] = False
     # The arguments that are not the default, as in ``--format``.
-    arguments: dict[str, Any] = {}
+    arguments: Mapping[str, Any] = MappingProxyType({})
 
     def __str__(self) -> str:
         given = ", ".join(f"{name}={value}" for name, value in self.arguments.items())

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from leaguekit.formats.base import Drawn, Ended, Format, Game, Pair, PairingEngine, Tournament, check_number, lot
+from leaguekit.formats.base import (
+    Drawn,
+    Ended,
+    Format,
+    FormatError,
+    Game,
+    Pair,
+    PairingEngine,
+    Tournament,
+    check_number,
+    lot,
+)
 
 _STAGES = {2: "Final", 4: "Semi-finals", 8: "Quarter-finals"}
 
@@ -43,7 +54,7 @@ class Stage(NamedTuple):
 
 
 class Knockout(Format):
-    """Each pairing has up to ``best_of`` games. If nobody has won more, one more game is played, and then a lot decides.
+    """Each pairing has up to ``best_of`` games. After a tie, one more game is played, and then a lot decides.
 
     The better half of the seeding meets the other half, so that the first two can meet in the final only. If the number
     of players is not a power of two, the best of the seeding rest in the first stage.
@@ -53,7 +64,9 @@ class Knockout(Format):
 
     def __init__(self, best_of: int = 1, third_place: bool = False) -> None:
         self.best_of = check_number("best_of", best_of, (1, 3, 5, 7, 9))
-        self.third_place = bool(check_number("third_place", int(third_place), (0, 1)))
+        if not isinstance(third_place, bool):
+            raise FormatError(f"third_place must be true or false, got {third_place!r}")
+        self.third_place = third_place
         given = {"best_of": (best_of, 1), "third_place": (self.third_place, False)}
         self.arguments = {name: value for name, (value, default) in given.items() if value != default}
 

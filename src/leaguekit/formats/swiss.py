@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import count
 from typing import Literal
 
 from leaguekit.formats import trf
@@ -50,9 +51,9 @@ class Swiss(Format):
         return (players - 1).bit_length() if self.rounds == "auto" else self.rounds
 
     def ended(self, tournament: Tournament) -> Ended | None:
-        count = len(tournament.rounds)
-        if count >= self.total_rounds(tournament.start_size):
-            return Ended(f"All {count} rounds have been played.", [])
+        played = len(tournament.rounds)
+        if played >= self.total_rounds(tournament.start_size):
+            return Ended(f"All {played} rounds have been played.", [])
         if len(tournament.active()) < 2:
             return Ended("Fewer than two players are left.", [])
         return None
@@ -96,8 +97,8 @@ def has_a_first(tournament: Tournament) -> bool:
 def pair_in_any_case(tournament: Tournament) -> tuple[list[Pair], list[str]]:
     """Pairs and byes for a round that the rules cannot pair: the sides do not count, and players may meet again.
 
-    The bye goes to the last player of those that had the fewest. The search pairs the best player first, with the
-    nearest player that it has met the fewest times.
+    The bye goes to a player of those that had the fewest, preferably to the last. The search pairs the best player
+    first, with the nearest player that it has met the fewest times.
     """
     points = trf.scores(tournament)
     numbers = {player: number for number, player in enumerate(tournament.entrants)}
@@ -112,12 +113,14 @@ def pair_in_any_case(tournament: Tournament) -> tuple[list[Pair], list[str]]:
                 met[frozenset((game.a, game.b))] += 1
                 a_sides[game.a] += 1
                 a_sides[game.b] -= 1
-    byes = [min(reversed(order), key=lambda player: had_bye[player])] if len(order) % 2 else []
-    order = [player for player in order if player not in byes]
-    limit = 0
-    while (found := _search(order, met, limit, [_MAX_STEPS])) is None:
-        limit += 1
-    return [(b, a) if a_sides[b] < a_sides[a] else (a, b) for a, b in found], byes
+    fewest = min(had_bye[player] for player in order)
+    resting = [[player] for player in reversed(order) if had_bye[player] == fewest] if len(order) % 2 else [[]]
+    for limit in count():
+        for byes in resting:
+            found = _search([player for player in order if player not in byes], met, limit, [_MAX_STEPS])
+            if found is not None:
+                return [(b, a) if a_sides[b] < a_sides[a] else (a, b) for a, b in found], byes
+    raise AssertionError  # pragma: no cover - without a limit there is always a pairing
 
 
 def _search(order: Sequence[str], met: Counter[frozenset[str]], limit: int, steps: list[int]) -> list[Pair] | None:

@@ -48,12 +48,12 @@ def play_tournament(
     drawn: list[Drawn] = []
     while (ended := made.ended(tournament)) is None:
         number = len(tournament.rounds) + 1
-        assert number <= MAX_ROUNDS, f"{where} does not end"
+        _require(number <= MAX_ROUNDS, f"{where} does not end")
         one, again = made.draw(tournament, engine), made.draw(tournament, engine)
-        assert one == again, f"{where}: two draws of round {number} differ: {one} and {again}"
+        _require(one == again, f"{where}: two draws of round {number} differ: {one} and {again}")
         check_round(one, tournament, f"{where}: round {number}")
         if whole is not None:
-            assert one.pairs == whole[number - 1], f"{where}: round {number} is not that of the schedule"
+            _require(one.pairs == whole[number - 1], f"{where}: round {number} is not that of the schedule")
         drawn.append(one)
         games = tuple(_game(pair, f"{seed}:{number}", tournament.out) for pair in one.pairs)
         past = PastRound(games, dict.fromkeys(one.byes, "bye"), one.label)
@@ -61,20 +61,29 @@ def play_tournament(
         if withdrawals and _hash(f"{seed}:{number}:leaves") % 3 == 0:
             out |= {entrants[_hash(f"{seed}:{number}:who") % size]}
         tournament = tournament._replace(rounds=(*tournament.rounds, past), out=out)
-    assert tournament.rounds or len(tournament.active()) < 2, f"{where} ends before its first round"
-    assert not ended.ranking or sorted(ended.ranking) == sorted(entrants), f"{where}: its ranking is not of all players"
-    assert ended.reason, f"{where} ends without a reason"
+    _require(bool(tournament.rounds) or len(tournament.active()) < 2, f"{where} ends before its first round")
+    _require(
+        not ended.ranking or sorted(ended.ranking) == sorted(entrants), f"{where}: its ranking is not of all players"
+    )
+    _require(bool(ended.reason), f"{where} ends without a reason")
     return tournament, ended, drawn
 
 
 def check_round(drawn: Drawn, tournament: Tournament, where: str) -> None:
     """Everybody plays at most once, nobody is unknown, and the ranking is of all players."""
     playing = [player for pair in drawn.pairs for player in pair] + drawn.byes
-    assert drawn.pairs, f"{where} has no pair"
-    assert len(playing) == len(set(playing)), f"{where} has a player twice: {playing}"
-    assert set(playing) <= set(tournament.entrants), f"{where} has an unknown player: {playing}"
+    _require(bool(drawn.pairs), f"{where} has no pair")
+    _require(len(playing) == len(set(playing)), f"{where} has a player twice: {playing}")
+    _require(set(playing) <= set(tournament.entrants), f"{where} has an unknown player: {playing}")
     ranking = drawn.ranking
-    assert not ranking or sorted(ranking) == sorted(tournament.entrants), f"{where}: its ranking is not of all players"
+    _require(
+        not ranking or sorted(ranking) == sorted(tournament.entrants), f"{where}: its ranking is not of all players"
+    )
+
+
+def _require(holds: bool, text: str) -> None:
+    if not holds:
+        raise AssertionError(text)
 
 
 def _hash(text: str) -> int:

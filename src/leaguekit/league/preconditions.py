@@ -193,12 +193,16 @@ def _league_started(event: e.LeagueStarted, league: League) -> Iterator[Discrepa
     made = league.settings.known_format
     if event.seeding and sorted(event.seeding) != sorted(league.table.rows):
         raise ImpossibleEvent("a seeding of the players that are registered", ", ".join(event.seeding))
-    if made is not None and made.name != "round_robin":
-        if (made.whole(event.seeding or sorted(league.table.rows, key=id_order)) or []) != event.rounds:
+    if made is not None and made.name == "round_robin":
+        yield from _check_round_robin(event, league, is_double=made.total_rounds(2) == 2)
+    elif made is not None:
+        seeding = event.seeding or sorted(league.table.rows, key=id_order)
+        if (made.whole(seeding) or []) != event.rounds:
             yield Discrepancy(f"the schedule of {made}", "another one")
-    if made is None or made.name != "round_robin":
-        return
-    if league.settings.rounds == "double":
+
+
+def _check_round_robin(event: e.LeagueStarted, league: League, *, is_double: bool) -> Iterator[Discrepancy]:
+    if is_double:
         wanted, met = list(permutations(league.table.rows, 2)), [pair for pairs in event.rounds for pair in pairs]
         how_often = "twice, once on each side"
     else:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from itertools import cycle
 
-from leaguekit.league import events as e
 from leaguekit.formats import ScheduledFormat, parse_format
+from leaguekit.league import events as e
 from leaguekit.league.records import Match, Round
 from leaguekit.league.settings import Settings, format_fault
 from leaguekit.league.state import League, id_order

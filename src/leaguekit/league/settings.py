@@ -59,7 +59,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     # Without a value it is not in the log, as in older releases. The same holds for the next two.
     format: Annotated[
         str | UnsetType,
-        _about("Who plays whom: `round_robin`, `swiss`, `knockout`, `gauntlet`, with arguments as in `swiss(rounds=5)`"),
+        _about(
+            "Who plays whom: `round_robin`, `swiss`, `knockout`, `gauntlet`, with arguments as in `swiss(rounds=5)`"
+        ),
     ] = UNSET
     seeding: Annotated[
         Literal["registration", "lot", "rating", "file"] | UnsetType,
@@ -67,7 +69,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = UNSET
     seeds: Annotated[
         dict[str, float] | UnsetType,
-        _about("By display name: the rating (`seeding = \"rating\"`), or the place (`seeding = \"file\"`)"),
+        _about('By display name: the rating (`seeding = "rating"`), or the place (`seeding = "file"`)'),
     ] = UNSET
     # A start with 1,000 players makes 499,500 matches: it takes seconds, and a few hundred MB.
     max_players: Annotated[int, Meta(ge=2), _about("How many players may register", 7)] = 1_000
@@ -110,6 +112,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def format_text(self) -> str:
         """The format with its arguments, as in ``--format``."""
         return self.format or ("round_robin(legs=2)" if self.rounds == "double" else "round_robin")
+
+    @property
+    def advancement(self) -> str:
+        """A sentence about how a player advances, or what decides."""
+        made = self.known_format
+        return f"The format is {self.format_text}." if made is None else made.advancement
 
     @property
     def known_format(self) -> Format | None:
@@ -163,11 +171,11 @@ def format_fault(settings: Settings) -> str | None:
     return None
 
 
-def plain_format(text: str) -> dict[str, str]:
+def plain_format(text: str) -> dict[str, str | UnsetType]:
     """The settings for a format. A round-robin is written as in older releases. Raises FormatError."""
     made = str(parse_format(text))
     plain = {"round_robin": "single", "round_robin(legs=2)": "double"}
-    return {"rounds": plain[made]} if made in plain else {"format": made}
+    return {"rounds": plain[made], "format": UNSET} if made in plain else {"format": made}
 
 
 def unknown_setting(name: str) -> str:

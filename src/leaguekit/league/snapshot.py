@@ -28,7 +28,8 @@ _WRITER = f"leaguekit-{__version__}-{FORMAT}"
 _FIELDS: dict[str, Any] = {
     name: kind for name, kind in get_type_hints(League).items() if name not in ("table", "matches")
 }
-_State = msgspec.defstruct("_State", [*_FIELDS.items(), ("rows", list[Row]), ("ranking", list[str]), ("lengths", list[int])], array_like=True)
+_MORE: list[tuple[str, Any]] = [("rows", list[Row]), ("ranking", list[str]), ("lengths", list[int])]
+_State = msgspec.defstruct("_State", [*_FIELDS.items(), *_MORE], array_like=True)
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(_State)
 _matches = msgspec.msgpack.Decoder(list[Match])
@@ -46,7 +47,8 @@ def save(league: League, number: int) -> bytes:
     matches = [_encoder.encode([league.matches[name] for name in round_.matches]) for round_ in league.rounds]
     fields = {name: getattr(league, name) for name in _FIELDS}
     rows = list(league.table.rows.values())
-    state = _encoder.encode(_State(**fields, rows=rows, ranking=league.table.ranking, lengths=[len(one) for one in matches]))
+    lengths = [len(one) for one in matches]
+    state = _encoder.encode(_State(**fields, rows=rows, ranking=league.table.ranking, lengths=lengths))
     head = f"{_WRITER} {number} {len(state)} {_checksum(number, [state, *matches])}\n"
     return b"".join([head.encode(), state, *matches])
 

@@ -71,6 +71,12 @@ class Row(Struct, array_like=True):
             self.technical_losses += step * technical
         self.against[opponent] = self.against.get(opponent, 0) + step * points
 
+    def count_without_game(self, *, is_bye: bool) -> None:
+        """Count a round without a game. A bye counts as a win."""
+        self.unplayed += 1
+        self.wins += is_bye
+        self.byes += is_bye
+
     def count_opponent(self, opponent: str, *, technical: bool, step: int) -> None:
         """Note for Buchholz whom the player met."""
         if technical:
@@ -171,13 +177,11 @@ class Table:
     def count_without_game(self, players: Iterable[str], byes: Iterable[str]) -> None:
         """Count a round for players without a game. A bye counts as a win."""
         for player in players:
-            row = self.rows[player]
-            row.unplayed += 1
-            if player in byes:
-                self._remove_from_level(row)
-                row.wins += 1
-                row.byes += 1
-                self._add_to_level(row)
+            row, is_bye = self.rows[player], player in byes
+            self._remove_from_level(row)
+            row.count_without_game(is_bye=is_bye)
+            self._add_to_level(row)
+            if is_bye:
                 self._changes.append((player, WIN_POINTS))
         self._limit_changes()
         self._standings = None

@@ -49,9 +49,7 @@ def tournament(league: League, corrected: Mapping[str, MatchResult | None] | Non
 def _past_round(league: League, round_: Round, corrected: Mapping[str, MatchResult | None]) -> PastRound:
     matches = (league.matches[name] for name in round_.matches)
     games = (_game(match, corrected.get(match.id, match.result)) for match in matches)
-    return PastRound(
-        tuple(game for game in games if game is not None), dict.fromkeys(round_.byes, "bye"), round_.label
-    )
+    return PastRound(tuple(game for game in games if game is not None), dict.fromkeys(round_.byes, "bye"), round_.label)
 
 
 def _game(match: Match, result: MatchResult | None) -> Game | None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from leaguekit.agents.tasks import Tasks, cancel
 from leaguekit.agents.world import World
+from leaguekit.formats import parse_format
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
 from leaguekit.league.results import MAX_FAILURES
@@ -26,7 +27,7 @@ from leaguekit.manager.broadcasts import Broadcasts, EncodedMessage, RecipientLo
 from leaguekit.manager.league_messages import league_completed, round_announcement, round_completed
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.outages import Outages
-from leaguekit.manager.pairing_engine import EngineMissing, Py4Swiss
+from leaguekit.manager.pairing_engine import Py4Swiss
 from leaguekit.manager.publishing import Publisher, StandingsPublisher
 from leaguekit.manager.returning_agents import ReturningAgents
 from leaguekit.protocol import messages as m
@@ -169,12 +170,11 @@ class LeagueRunner:
 
     async def _draw(self) -> None:
         """Let the format draw the next round, or end the league. A change in the meantime makes the draw void."""
-        league, made = self._ledger.league, self._ledger.league.settings.known_format
+        league = self._ledger.league
         before = commands.tournament(league)
         self._draw_problem = None
         try:
-            if made is None:
-                raise EngineMissing(f"the format {league.settings.format_text} is not known here")
+            made = parse_format(league.settings.format_text)
             if (ended := made.ended(before)) is not None:
                 self._ledger.record(commands.record_end(ended, self._now()))
                 return
@@ -182,7 +182,7 @@ class LeagueRunner:
             drawn = await self._world.blocking(made.draw, before, engine)
         except Exception as error:
             # The format of an author may raise anything. The operator repairs it, and starts the manager again.
-            self._draw_problem = f"the next round cannot be drawn: {error or type(error).__name__}"
+            self._draw_problem = f"the next round cannot be drawn: {str(error) or type(error).__name__}"
             log.exception("the next round cannot be drawn")
             return
         if commands.needs_draw(league) and commands.tournament(league) == before:
