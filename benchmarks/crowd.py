@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 
 from leaguekit.agents.world import World
-from leaguekit.games import game
+from leaguekit.kit.documented_game import draw_number
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
+from leaguekit.protocol import tokens
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.transport.base import Caller, HttpAnswer, Peer
 
@@ -110,13 +111,13 @@ class Crowd:
 
     async def gather(self, players: int, referees: int) -> None:
         for number in range(1, referees + 1):
-            await self.register("referee", number, max_concurrent_matches=AT_ONCE)
+            await self.register("referee", number, max_concurrent_matches=AT_ONCE, token_scheme=tokens.SCHEME)
         for number in range(1, players + 1):
             await self.register("player", number)
 
     def _report(self, match: dict[str, Any], referee: dict[str, str]) -> dict[str, Any]:
         players = a, b = [match[side]["player_id"] for side in ("player_A", "player_B")]
-        number = game(GAME).draw(bytes.fromhex(match["match_seed"])) or 0
+        number = draw_number(match["match_seed"])
         winner, parity = (a, "even") if number % 2 == 0 else (b, "odd")
         details = {
             "choices": {a: "even", b: "odd"},

@@ -1,4 +1,7 @@
-"""A player that learns: it expects of each opponent what that opponent has done most so far, and answers it."""
+"""A player that learns: it expects of each opponent what that opponent has done most so far, and answers it.
+
+In most leagues every pair meets once. Of a new opponent the player expects what all others have done most.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ BEATEN_BY = {"rock": "paper", "paper": "scissors", "scissors": "rock"}
 
 def choose(ctx: Context) -> Any:
     """Answer what the opponent will probably do; without any idea, do something."""
-    seen = Counter(match.opponent_choice for match in ctx.against() if match.opponent_choice)
+    seen = Counter(match.opponent_choice for match in ctx.against() or ctx.played() if match.opponent_choice)
     if not seen:
         return ctx.random.choice(ctx.valid_options)
     expected = seen.most_common(1)[0][0]

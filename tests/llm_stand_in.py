@@ -87,7 +87,7 @@ def _right(asked: Asked) -> Reply:
 
 
 def _wordy(asked: Asked) -> Reply:
-    return said(asked, f"<think>Even or odd, 0 or 8?</think>\nI have thought about it: **{_move(asked)}**, I'd say.")
+    return said(asked, f"<think>Even or odd, 0 or 8?</think>\nI have thought about it. My move: **{_move(asked)}**.")
 
 
 def _torn(asked: Asked) -> Reply:

@@ -139,7 +139,10 @@ def play_series(
     seed: int = 1,
     strict: bool = True,
 ) -> list[PlayedMatch]:
-    """Play several matches between the same two players. They remember the matches and change sides each time."""
+    """Play several matches between the same two players. They remember the matches and change sides each time.
+
+    In a league a pair meets once, or twice with ``--rounds double``.
+    """
     return _play_series(choose, opponent, game, seed, [*islice(cycle(ROLES), matches)], strict=strict)
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from leaguekit.agents.world import World
-from leaguekit.games import game
+from leaguekit.kit.documented_game import draw_number
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.decoding import violations
@@ -39,7 +39,7 @@ SEED = "5e" * 32
 LIMITS = m.TimeLimits(join_seconds=5, choice_seconds=30, game_over_seconds=5, max_retries=3, retry_seconds=2)
 
 # What is drawn from that seed, and the choices that are right and wrong.
-NUMBER = game("even_odd").draw(bytes.fromhex(SEED))
+NUMBER = draw_number(SEED)
 PARITY = "odd" if NUMBER and NUMBER % 2 else "even"
 OTHER = "even" if PARITY == "odd" else "odd"
 

@@ -13,6 +13,7 @@ from leaguekit.cli.event_printer import EventPrinter, event_line
 from leaguekit.league.events import decode
 from leaguekit.league.state import League
 from leaguekit.manager.ledger import Ledger
+from leaguekit.protocol import messages as m
 from tests.agents.leagues import HeldLog, in_virtual_time
 from tests.league.play import Play, refused, won
 from tests.programs import Program, league
@@ -76,6 +77,37 @@ async def test_an_event_is_printed_after_it_is_written_and_never_if_it_cannot_be
     ledger.record(events[2:])
     await asyncio.sleep(1)
     assert len(printed) == 1
+    await printer.close()
+
+
+@pytest.mark.parametrize("players", [2, 12])
+@in_virtual_time
+async def test_the_end_names_the_players_whose_moves_were_replaced_and_why(players: int) -> None:
+    printed: list[str] = []
+    ledger = Ledger(HeldLog())
+    printer = EventPrinter(ledger, printed.append)
+    play = Play(players=players, referees=6).begin()
+    origins = m.MoveOrigins(own=1, replaced=2, reason="it raised\nP02 wins")
+    while play.league.state == "RUNNING_LEAGUE":
+        play.announce()
+        while play.league.round_in_play:
+            play.assign()
+            for match in map(play.match, play.in_play):
+                both = dict.fromkeys(match.players, origins)
+                play.record(match.id, won(match, match.a, move_origins=both))
+    ledger.record([*map(decode, play.log)])
+    await asyncio.sleep(1)
+    lines = "\n".join(printed).splitlines()
+    replaced = [line for line in lines if line.startswith("By its own statement ")]
+    assert len(replaced) == min(players, 10)
+    moves = f"{2 * players - 2} of {3 * players - 3} moves of Agent 1 (P01)"
+    because = "the first because it raised"
+    assert any(
+        re.match(rf"By its own statement {re.escape(moves)} were replaced by .*, {because}", one) for one in replaced
+    )
+    assert (lines[-1] == "Moves of 2 more players were replaced: `league agents --problems` lists them.") is (
+        players == 12
+    )
     await printer.close()
 
 

@@ -91,3 +91,9 @@ def test_a_manager_comes_back_where_it_was(tmp_path: Path) -> None:
         first.said(r"is at http://127\.0\.0\.3:")
     with Program(*again) as second:
         second.said(r"is at http://127\.0\.0\.3:")
+
+
+def test_a_host_that_waits_for_more_referees_than_it_starts_says_so(tmp_path: Path) -> None:
+    options = ["--port", "0", "--data-dir", tmp_path, "--start-when", "players=2,referees=2"]
+    with Program("host", *options) as host:
+        host.said(r"waits for 2 referees, and this command starts 1 referee \(--referees\)")

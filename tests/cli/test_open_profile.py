@@ -72,7 +72,7 @@ def test_problems_are_printed_one_per_line_with_times_and_without_control_charac
     eve |= {"reason": "no", "first_at": at, "last_at": at, "count": 1}
     first, _, second = _format("problems", {"agents": [bob], "refused": [eve]}).splitlines()
     since = f"{times.parse_timestamp(at).astimezone():%H:%M:%S}"
-    assert first == f"P02 Bob� (suspended): 2 technical losses, 5 time-outs, unreachable since {since}"
+    assert first == f"P02 Bob� (suspended): 2 technical losses, 5 time-outs, no answer since {since}"
     assert second.startswith("refused: Eve, a player at no endpoint, from 10.0.0.7 (once, at ")
     assert _format("problems", {"agents": [], "refused": []}) == "No agent of the league has problems."
 

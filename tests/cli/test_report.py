@@ -108,7 +108,7 @@ def test_it_has_the_table_the_cross_table_every_match_and_the_figures(command: C
     written = (tmp_path / "report" / "index.html").read_text()
     for sentence in figures.sentences:
         assert f"<p>{insert_names(sentence, names)}</p>" in written
-    assert f"<bdi>{names['P02']}</bdi> (P02) withdrew" in written
+    assert f"<bdi>{names['P02']}</bdi> (P02) was withdrawn from the league" in written
     assert "Decided by the operator: wrong." in page.text
     assert "Decided by the manager: cheated." in page.text
     heads, *standings = rows(tmp_path / "report" / "standings.csv")

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from leaguekit.cli import CommandError
+from leaguekit.cli import CommandError, run
 from leaguekit.cli.operate import call
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.run_agents import open_sockets, start_agents
@@ -94,9 +94,9 @@ def test_a_league_ends_with_a_warning_if_moves_were_replaced(tmp_path: Path) -> 
         with Program(*command, cwd=tmp_path) as program:
             assert program.ended() == 0
         warnings = program.stderr.splitlines()
-        because = "were replaced by other legal moves, the first because the strategy raised ValueError('no idea')"
+        because = "because the strategy raised ValueError('no idea')"
         # The first and the third have the strategy; each rests in one of the three rounds.
-        assert [re.sub(r"\d of 2", "n of 2", line) for line in warnings] == [
+        assert [re.sub(r"\d of (2 moves of .*?\)).* because", r"n of \1 because", line) for line in warnings] == [
             f"Warning: n of 2 moves of choose 1 (P01) {because}",
             f"Warning: n of 2 moves of choose 3 (P03) {because}",
         ]
@@ -376,7 +376,7 @@ def test_the_operators_deeds_need_the_leagues_admin_token(
     shared: Running, command: Callable[..., CommandResult], tmp_path: Path
 ) -> None:
     nowhere = command("pause", "--manager", shared.manager, "--data-dir", tmp_path)
-    why = f"league pause: there is no admin token under {tmp_path}; name its file: --admin-token-file\n"
+    why = f"league pause: there is no admin token under {tmp_path}; name the league's folder: --data-dir\n"
     assert nowhere == (2, "", why)
     (tmp_path / "token").write_text("adm-wrong-but-long-enough")
     wrong = command("pause", *shared.here, "--admin-token-file", tmp_path / "token")
@@ -407,7 +407,10 @@ def test_the_operator_pauses_resumes_and_withdraws(shared: Running, command: Cal
     third = next(row["display_name"] for row in name if row["player_id"] == "P03")
     page = ("--manager", shared.manager.removesuffix("mcp") + "#/agents", "--data-dir", shared.data)
     left = command("withdraw", third.upper(), "--reason", "its author asked for it", *page)
-    assert left.out == f"{third} (P03) withdraws: its author asked for it; it loses R1M2.\n"
+    assert left.out == (
+        f"{third} (P03) is withdrawn from the league: its author asked for it. It loses R1M2 and its later matches "
+        "(2). `league readmit P03` brings it back.\n"
+    )
     schedule = command("schedule", *shared.here, "--round", 1).out.splitlines()
     assert [line.split() for line in schedule[2:]] == [["R1M1", "P01", "P02", "-"], ["R1M2", "P03", "P04", "P04"]]
 
@@ -429,8 +432,6 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["run", "--players", "1"], "a league needs at least --players 2 and --referees 1"),
-        (["run", "--referees", "0"], "a league needs at least --players 2 and --referees 1"),
         (["run", "--move-delay", "-1"], "--move-delay must be from 0 to 10, got -1"),
         (["run", "--max-concurrent", "11"], "--max-concurrent must be from 1 to 10"),
         (
@@ -492,7 +493,9 @@ def test_limits_with_which_no_match_can_be_played_are_refused_before_a_store_is_
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--strategies", "luck"], r"player \d failed: There is no strategy 'luck'; there are random, "),
+        (["--strategies", "luck"], r"There is no strategy 'luck'; there are random, "),
+        (["--strategies", "random, json:nothere"], r"There is nothing called 'nothere' in .*json/__init__\.py"),
+        (["--strategies", "no_such_module:choose"], r"The module 'no_such_module' cannot be imported: "),
         (["--announce-lead", "-1"], r"the settings are wrong: .*announce_lead"),
     ],
 )
@@ -500,6 +503,27 @@ def test_an_agent_that_fails_is_named_with_its_reason(arguments: list[str], why:
     done = league("run", "--port", "0", "--players", "2", "--referees", "1", *arguments, "--data-dir", tmp_path)
     assert done.process.returncode == 2
     assert re.fullmatch(rf"league run: {why}.*\n", done.stderr)
+    # No league is left behind that other commands would take for the newest.
+    assert (done.stdout, [*tmp_path.iterdir()]) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "players"),
+    [
+        ([], 4),
+        (["--strategies", "random"], 4),
+        (["--strategies", "random,frequency"], 4),
+        (["--strategies", "random, frequency, alternating"], 3),
+        (["--strategies", "random,frequency,alternating,history_based,search", "--game", "tic_tac_toe"], 5),
+        (["--strategies", "random,frequency,alternating", "--players", "4"], 4),
+    ],
+)
+def test_by_default_all_strategies_that_are_named_play_equally_often(arguments: list[str], players: int) -> None:
+    parser = argparse.ArgumentParser()
+    run.configure(parser)
+    plan = run.new_plan(parser.parse_args(arguments))
+    assert plan.players == players
+    assert " " not in "".join(plan.strategies)
 
 
 # Settings from a file
@@ -510,7 +534,10 @@ def test_an_unknown_key_of_the_settings_file_is_named_with_the_nearest_one(
     command: Callable[..., CommandResult], name: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "league.toml"
-    for line, remedy in (("choise_second = 3", "did you mean 'choice_seconds'?"), ("zzz = 1", "there are league_id, ")):
+    for line, remedy in (
+        ("choise_second = 3", "the nearest is 'choice_seconds'"),
+        ("zzz = 1", "there are league_id, "),
+    ):
         file.write_text(line)
         done = command(name, "--port", "0", "--config", file, "--data-dir", tmp_path / "files")
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)

@@ -162,6 +162,14 @@ def test_verify_says_what_was_checked_and_that_all_is_right(command: Command, st
     ]
 
 
+def test_a_league_without_a_match_is_not_taken_for_one_in_order(command: Command, tmp_path: Path) -> None:
+    log = Log(played().log)
+    del log.events[3:]
+    store = Played(log.lines(), {}).store(tmp_path / "league.db")
+    assert command("verify", store).out.splitlines()[-1] == "OK so far: everything holds, but no match has ended"
+    assert command("export", store).err == "Warning: no match of this league has ended\n"
+
+
 def test_verify_counts_what_cannot_be_checked(command: Command, eventful: Path) -> None:
     done = command("verify", eventful)
     assert done.code == 0

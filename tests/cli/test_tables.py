@@ -145,4 +145,4 @@ def test_a_row_is_read_back_as_it_was_written(text: str) -> None:
 
 
 def test_a_row_is_one_line() -> None:
-    assert csv_row(["R1M1", 3, None, "=1+1"]) == "R1M1,3,,'=1+1\r\n"
+    assert csv_row(["R1M1", 3, None, "=1+1"]) == "R1M1,3,,'=1+1\n"

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec import UNSET
 
 from leaguekit.cli import main
+from leaguekit.match.move_messages import stated_info
+from leaguekit.protocol.messages import MoveOrigins
 from tests.programs import Program
 
 Json = dict[str, Any]
@@ -140,6 +143,22 @@ def test_an_agent_that_answers_wrongly_is_told_what_was_wrong(
     assert end in done.stdout
 
 
+def test_a_move_that_replaces_that_of_the_strategy_is_the_last_word_and_decides_the_exit_code(league: Any) -> None:
+    replaced = {"origin": "replaced", "reason": "the strategy raised ValueError('no idea')"}
+    with agent(changed("CHOOSE_PARITY_CALL", move_info=replaced)) as url:
+        done, as_json = league("try", url, "--opponent", "always_odd"), league("try", url, "--json")
+    last = done.stdout.splitlines()[-1]
+    assert last == f"But 1 of 1 move of its strategy was replaced by another legal move, because {replaced['reason']}."
+    assert (done.code, as_json.code) == (1, 1)
+    assert json.loads(as_json.stdout.splitlines()[-1])["moves"] == {"replaced": 1, "reason": replaced["reason"]}
+
+
+@pytest.mark.parametrize("stated", [{"origin": "retried"}, {"origin": "bought"}, "own", None])
+def test_other_statements_about_a_move_do_not_count_as_replaced(stated: Any) -> None:
+    assert stated_info({"move_info": stated}).origin in ("retried", UNSET)
+    assert MoveOrigins(retried=1, own=2).describe_replaced("Alice") == ""
+
+
 def test_a_mistake_that_the_agent_corrects_is_shown_and_counts(league: Any) -> None:
     calls: list[str] = []
 
@@ -198,6 +217,19 @@ def test_an_agent_that_answers_with_bare_messages_can_be_tried_in_the_open_profi
     assert done.code == 1
     assert re.search(r"← GAME_JOIN_ACK +accepted\n +wrong: E041 this is not an answer of JSON-RPC", done.stdout)
     assert re.search(r"^Your agent (won|lost): ", done.stdout, re.MULTILINE)
+
+
+def test_a_message_in_another_one_is_named_with_where_it_is(league: Any) -> None:
+    def answer(call: Json) -> Any:
+        if call["method"] != "tools/call":
+            return good(call) if call["method"] == "ping" else (404, b"Not Found")
+        text = json.dumps(good(call | {"method": "", "params": call["params"]["arguments"]}))
+        return {"content": [{"type": "text", "text": text}]}
+
+    with agent(answer) as url:
+        done = league("try", url, "--profile", "open")
+    assert re.search(r"→ GAME_INVITATION +you are PLAYER_A against P02 \(in arguments\)", done.stdout)
+    assert re.search(r'← CHOOSE_PARITY_RESPONSE +"even" \(in content\[0\]\.text\)', done.stdout)
 
 
 @pytest.mark.parametrize(

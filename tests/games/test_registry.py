@@ -26,7 +26,7 @@ from leaguekit.games.even_odd import EvenOdd
 
 
 class Base(Game):
-    def start(self, drawn):
+    def start(self):
         return ()
 
     def to_move(self, position):
@@ -44,15 +44,12 @@ class Base(Game):
     def outcome(self, position):
         return Outcome("B" if position == ("heads",) else "A", "It was heads") if position else None
 
-    def view(self, position, side):
-        return {"called": [*position]}
-
 
 class CallACoin(Base):
     name = "call_a_coin"
 
-    def choices(self, position):
-        return {"A": None, "B": position[0] if position else None}
+    def view(self, position, side):
+        return {"called": [*position]}
 '''
 
 
@@ -120,8 +117,8 @@ def test_only_named_games_that_a_module_defines_itself_are_its_games(package):
 
 
 def test_a_game_that_lacks_a_method_is_an_error_and_not_passed_over(package):
-    (package / "half_a_game.py").write_text(COIN.replace("def choices", "def forgotten"))
-    with pytest.raises(TypeError, match=r"abstract method '?choices"):
+    (package / "half_a_game.py").write_text(COIN.replace("def view", "def forgotten"))
+    with pytest.raises(TypeError, match=r"abstract method '?view"):
         found_in(package)
 
 

@@ -28,13 +28,17 @@ class Guess(Game[Guessed]):
 
     name = "guess"
 
-    def draw(self, seed):
-        return EvenOdd().draw(seed)
+    max_turns = 10
 
-    def start(self, drawn):
-        return Guessed(drawn)
+    def start(self):
+        return Guessed(0)
+
+    def odds(self, position):
+        return [(number, number) for number in range(1, 11)]
 
     def to_move(self, position):
+        if not position.number:
+            return ("chance",)
         return () if position.number in position.guesses else (SIDES[len(position.guesses) % 2],)
 
     def question(self, position, side):
@@ -47,6 +51,8 @@ class Guess(Game[Guessed]):
         return None if move in self.question(position, side).valid_options else "No such guess"
 
     def play(self, position, moves):
+        if "chance" in moves:
+            return Guessed(moves["chance"])
         return position._replace(guesses=(*position.guesses, *(number for move in moves.values() for number in move)))
 
     def outcome(self, position):
@@ -56,9 +62,6 @@ class Guess(Game[Guessed]):
 
     def view(self, position, side):
         return {"guesses": [*position.guesses], "nested": {"share": 0.5}}
-
-    def choices(self, position):
-        return {side: ",".join(map(str, position.guesses[first::2])) or None for first, side in enumerate(SIDES)}
 
 
 @pytest.mark.proves("003-L0010", "003-L0012")
@@ -128,15 +131,17 @@ class Moody(EvenOdd):
 
     games = 0
 
-    def start(self, drawn):
-        self.games += 1
-        return super().start(drawn if self.games % 2 else 11 - drawn)
+    def play(self, position, moves):
+        if "chance" in moves:
+            self.games += 1
+            moves = {"chance": moves["chance"] if self.games % 5 else 11 - moves["chance"]}
+        return super().play(position, moves)
 
 
 class Rerolls(EvenOdd):
     rolls = 0
 
-    def draw(self, seed):
+    def roll(self, position, seed, step):
         self.rolls += 1
         return self.rolls % 10 + 1
 
@@ -145,8 +150,9 @@ class OnOneBoard(Game[list]):
     """The position is a list that every move is added to."""
 
     name = "on_one_board"
+    max_turns = 9
 
-    def start(self, drawn):
+    def start(self):
         return []
 
     def to_move(self, position):
@@ -168,9 +174,6 @@ class OnOneBoard(Game[list]):
     def view(self, position, side):
         return TicTacToe().view(Marked(tuple(position)), side)
 
-    def choices(self, position):
-        return TicTacToe().choices(Marked(tuple(position)))
-
 
 class HandsOutItsOwn(OnOneBoard):
     """Makes new positions, but its views are the positions themselves."""
@@ -185,7 +188,7 @@ class HandsOutItsOwn(OnOneBoard):
 class Endless(RockPaperScissors):
     """The position is how often both have thrown."""
 
-    def start(self, drawn):
+    def start(self):
         return 0
 
     def to_move(self, position):
@@ -200,8 +203,8 @@ class Endless(RockPaperScissors):
     def outcome(self, position):
         return None
 
-    def choices(self, position):
-        return dict.fromkeys(SIDES, f"{position} throws" if position else None)
+    def view(self, position, side):
+        return {"throws": position}
 
 
 def first_come(self, position, moves):
@@ -246,7 +249,8 @@ def equal_is_enough(self, position, side, move):
     return None if side in self.to_move(position) and move in position.free() else "Not now"
 
 
-TELLING = "nothing that a game tells before its end must depend on the number drawn"
+TELLING = "must not depend on what A does not see"
+ROLL = lambda odds: lambda self, position: odds  # noqa: E731
 BROKEN = {
     "name missing": (
         type("Nameless", (OnOneBoard,), {"name": None})(),
@@ -255,17 +259,35 @@ BROKEN = {
     "name with a space": (broken(EvenOdd, name="even odd"), "name must be up to 50 lower-case letters"),
     "name too long": (broken(EvenOdd, name="e" * 51), "name must be up to 50 lower-case letters"),
     "flag": (broken(EvenOdd, luck=None), "luck must be a sentence, or empty"),
-    "draws 0": (broken(EvenOdd, draw=lambda self, seed: 0), "draw must give None or a number from 1 to 10, got 0"),
-    "draws 11": (broken(EvenOdd, draw=lambda self, seed: 11), "draw must give None or a number from 1 to 10"),
-    "draws true": (broken(EvenOdd, draw=lambda self, seed: True), "draw must give None or a number from 1 to 10"),
-    "draws anew": (Rerolls(), "draw must give the same number for the same seed"),
-    "draws at times": (
-        broken(EvenOdd, draw=lambda self, seed: 5 if seed < b"2" else None),
-        "draw must give a number for every seed, or None for every",
+    "payoffs upside down": (broken(EvenOdd, payoff_range=(1, -1)), "payoff_range must be None, or the lowest and the"),
+    "payoffs a list": (broken(EvenOdd, payoff_range=[0, 1]), "payoff_range must be None, or the lowest and the"),
+    "no payoffs": (broken(EvenOdd, payoff_range=(0, 1)), "a game with a payoff_range must give payoffs at its end"),
+    "payoffs out of range": (
+        broken(
+            RockPaperScissors, payoff_range=(0, 1), outcome=at_the_end("outcome", Outcome("A", "It won", (1.0, -1.0)))
+        ),
+        "payoffs must be two numbers within payoff_range, got (1.0, -1.0)",
+    ),
+    "payoffs without end": (
+        broken(RockPaperScissors, outcome=at_the_end("outcome", Outcome("A", "It won", (float("inf"), 0)))),
+        "payoffs must be two numbers within payoff_range, got (inf, 0)",
+    ),
+    "rolls 11": (broken(EvenOdd, roll=lambda *_: 11), "what chance gives must be one of its odds, got 11"),
+    "rolls true": (broken(EvenOdd, roll=lambda *_: True), "what chance gives must be one of its odds, got True"),
+    "rolls a set": (broken(EvenOdd, roll=lambda *_: {1}), "what chance gives must be plain JSON, got {1}"),
+    "rolls anew": (Rerolls(), "roll must give the same for the same seed and step"),
+    "no odds": (broken(Guess, odds=ROLL([])), "odds must be outcomes with weights, which are whole numbers from 1"),
+    "odds of nothing": (broken(Guess, odds=ROLL([(1, 0), (2, 1)])), "odds must be outcomes with weights, which"),
+    "odds as fractions": (broken(Guess, odds=ROLL([(1, 0.5), (2, 0.5)])), "odds must be outcomes with weights, which"),
+    "odds of tuples": (broken(Guess, odds=ROLL([((1, 2), 1)])), "outcomes of chance must be plain JSON, each one once"),
+    "odds twice": (broken(Guess, odds=ROLL([(1, 1), (1, 2)])), "outcomes of chance must be plain JSON, each one once"),
+    "neither odds nor roll": (
+        broken(RockPaperScissors, to_move=lambda self, position: ("chance",)),
+        "a game in which chance moves must have odds, or a roll of its own",
     ),
     "to_move a list": (
         broken(RockPaperScissors, to_move=lambda self, position: ["A", "B"]),
-        "to_move must be (), ('A',), ('B',) or ('A', 'B'), got ['A', 'B']",
+        "to_move must be (), ('A',), ('B',), ('A', 'B') or ('chance',), got ['A', 'B']",
     ),
     "to_move a stranger": (broken(RockPaperScissors, to_move=lambda self, position: ("C",)), "to_move must be ()"),
     "to_move twice": (broken(RockPaperScissors, to_move=lambda self, position: ("A", "A")), "to_move must be ()"),
@@ -338,29 +360,25 @@ BROKEN = {
         broken(RockPaperScissors, question=asking(context={"cells": {1, 2}})),
         "a context must be plain JSON, got {'cells': {1, 2}}",
     ),
-    "choices of one side": (
-        broken(RockPaperScissors, choices=lambda self, position: {"A": None}),
-        "choices must have both sides",
+    "too many options": (
+        broken(RockPaperScissors, question=asking(valid_options=[*map(str, range(501))])),
+        "at most 500 options are listed; give their number as total",
     ),
-    "choice a number": (
-        broken(RockPaperScissors, choices=at_the_end("choices", {"A": 4, "B": "5"})),
-        "a side's choices must be None or up to 100 characters of text, got 4",
+    "total of what is listed": (
+        broken(RockPaperScissors, question=asking(total=3, syntax="a throw")),
+        "total must be more than is listed, got 3",
     ),
-    "choice without text": (
-        broken(RockPaperScissors, choices=at_the_end("choices", {"A": "", "B": "5"})),
-        "a side's choices must be None or up to 100 characters of text, got ''",
+    "no syntax": (
+        broken(RockPaperScissors, question=asking(total=4)),
+        "where not all moves are listed, there must be a syntax",
     ),
-    "choice too long": (
-        broken(RockPaperScissors, choices=at_the_end("choices", {"A": "x" * 101, "B": "5"})),
-        "a side's choices must be None or up to 100 characters of text",
+    "picture of sets": (
+        broken(RockPaperScissors, picture=lambda self, view: {"kind": "text", "text": {1}}),
+        "a picture must be plain JSON, got {'kind': 'text', 'text': {1}}",
     ),
-    "choices before they are made": (
-        broken(RockPaperScissors, choices=lambda self, position: {"A": "rock", "B": "rock"}),
-        "choices must be None for a side that chose nothing, only",
-    ),
-    "choices never told": (
-        broken(RockPaperScissors, choices=lambda self, position: {"A": None, "B": None}),
-        "choices must be None for a side that chose nothing, only",
+    "picture of a kind of its own": (
+        broken(RockPaperScissors, picture=lambda self, view: {"kind": "film"}),
+        "a picture must be a dict whose kind is one of grid, cards, text",
     ),
     "an option is a fault": (
         broken(RockPaperScissors, question=asking(valid_options=["rock", "well"])),
@@ -429,11 +447,7 @@ BROKEN = {
     "moody": (Moody(), "the same moves must always lead to the same positions"),
     "number in the public view": (
         broken(EvenOdd, view=lambda self, position, side: {} if side else {"number": position.number}),
-        TELLING,
-    ),
-    "number in one side's view": (
-        broken(EvenOdd, view=lambda self, position, side: {"high": position.number > 9} if side == "B" else {}),
-        TELLING,
+        "the public must not see what A does not see",
     ),
     "number in a question": (
         broken(
@@ -445,7 +459,7 @@ BROKEN = {
         broken(
             EvenOdd,
             question=lambda self, position, side: Question(
-                "choose", ["even", "odd"] if position.number % 2 else ["odd", "even"], {}
+                "choose", ["even", "odd"] if (position.number or 0) % 2 else ["odd", "even"], {}
             ),
         ),
         TELLING,

@@ -346,4 +346,5 @@ MUTANTS: dict[str, Mutation] = {
     "end.ends": Mutation(ends=False),
     "own.valid": Mutation(query=lambda request: request | {"params": request["params"] | {"timestamp": "now"}}),
     "own.token": Mutation(query=lambda request: request | {"params": request["params"] | {"auth_token": "tok-mine"}}),
+    "own.moves": _with(_kind(*CALLS), move_info={"origin": "replaced", "reason": "no idea"}),
 }

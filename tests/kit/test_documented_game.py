@@ -10,6 +10,7 @@ from leaguekit.games import GAMES
 from leaguekit.games.base import Side
 from leaguekit.kit import documented_game as documented
 from leaguekit.match.move_messages import messages_of
+from tests.chance import begin
 
 NUMBERS = range(1, 11)
 
@@ -38,7 +39,7 @@ def test_every_number_of_the_game_can_be_drawn() -> None:
 
 
 def test_no_wrong_choice_is_legal() -> None:
-    position = documented.GAME.start(1)
+    position = begin(documented.GAME)
     for choice in documented.WRONG_CHOICES:
         assert documented.GAME.fault(position, "A", choice) is not None
 

@@ -11,9 +11,10 @@ from leaguekit.games import GAMES, game
 from leaguekit.kit.checks import Check, CheckSettings
 from leaguekit.kit.player import CHECKS, check_player
 from leaguekit.kit.player.harness import PlayerHarness
-from leaguekit.kit.report import Report
+from leaguekit.kit.report import Report, summary
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.player import Player
+from leaguekit.player.sentences import CHECK
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim import loop
 from tests.kit.memory_network import KIT_URL, MemoryKitNetwork
@@ -59,6 +60,15 @@ def test_each_check_has_a_player_that_fails_it_and_nothing_else(check: Check[Pla
     assert report.exit_code == (2 if check.id == "register.comes" else 1 if check.is_required else 0)
 
 
+def test_the_conclusion_says_that_moves_were_replaced_and_why() -> None:
+    report = loop.run(_run_checks(MUTANTS["own.moves"]))
+    made = next(one for one in report.outcomes if one.check.id == "own.moves").evidence.came
+    assert made.endswith("were replaced by other legal moves, the first because no idea")
+    assert [*summary(report)][-1] == (
+        f"OK by the protocol: nothing that is required of {report.subject} failed. But {made}."
+    )
+
+
 def test_every_mutant_is_of_a_check() -> None:
     assert MUTANTS.keys() == {check.id for check in CHECKS}
 
@@ -81,7 +91,7 @@ def test_our_own_player_passes_every_check(name: str, tmp_path: Path) -> None:
     async def main() -> Report:
         network = MemoryKitNetwork()
         player = Player("Ours", STRATEGIES["random"])
-        agent = PlayerAgent(player, network.world(tmp_path, seed=2), KIT_URL, URL)
+        agent = PlayerAgent(player, network.world(tmp_path, seed=2), KIT_URL, URL, tell=told.append)
         network.memory.listen(URL, agent.handle)
         checking = asyncio.ensure_future(
             check_player(network.world(), network, game(name), settings=CheckSettings(full=True))
@@ -93,7 +103,10 @@ def test_our_own_player_passes_every_check(name: str, tmp_path: Path) -> None:
         await agent.close()
         return report
 
+    told: list[str] = []
     report = loop.run(main())
+    # Its author is told first that what follows is provoked.
+    assert told[0] == CHECK
     assert _states(report, "failed") == set()
     # It sends its manager no queries.
     assert _states(report, "not run") == {"own.valid", "own.token"}

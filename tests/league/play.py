@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from leaguekit.formats import parse_format
-from leaguekit.games import game
+from leaguekit.kit.documented_game import draw_number
 from leaguekit.league import commands, queries
 from leaguekit.league.events import Event, RegistrationRefused, decode, encode
 from leaguekit.league.records import Match
@@ -49,9 +49,7 @@ def referee_meta(number: int, **changes: Any) -> m.RefereeMeta:
 
 def number(match: Match, seed: bytes = b"") -> int:
     """What is drawn in a match of a league with that seed."""
-    drawn = game("even_odd").draw(match_seed(seed, match.id, match.attempt))
-    assert drawn is not None
-    return drawn
+    return draw_number(match_seed(seed, match.id, match.attempt).hex())
 
 
 def details(match: Match, status: str | None, choices: dict[str, str | None], **more: Any) -> m.ResultDetails:

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from leaguekit.games.base import Game
-from leaguekit.games.even_odd import EvenOdd
 from leaguekit.league import audit as audits
 from leaguekit.league import commands
 from leaguekit.league.audit import Audit, Counts
@@ -802,11 +800,6 @@ def test_a_game_that_is_not_known_here_cannot_be_checked() -> None:
     audit = audited(log.lines())
     assert audit.findings == []
     assert audit.counts.not_checkable == {"the game chess is not known here": 6}
-
-
-def test_a_game_whose_choices_do_not_tell_its_moves_cannot_be_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(EvenOdd, "moves", Game.moves)
-    assert audited(played().log).counts.not_checkable == {"the choices in even_odd do not tell its moves": 6}
 
 
 # Transcripts

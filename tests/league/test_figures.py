@@ -193,6 +193,14 @@ def test_probabilities_are_told_as_people_count(strengths: tuple[float, ...], sa
     assert any(said in sentence for sentence in figures(league_of(*strengths)).sentences)
 
 
+def test_an_upper_bound_is_never_told_as_the_probability_itself() -> None:
+    """Between equal players the bound is often 1, and the probability is 0.8 and less."""
+    found = figures(league_of(1, 1, 1, 1))
+    assert found.champions_chance == 1.0
+    (champion,) = (sentence for sentence in found.sentences if sentence.startswith("The champion"))
+    assert champion.endswith("one of them would do so well in up to 100 of 100 such leagues.")
+
+
 @pytest.mark.long
 def test_two_hundred_players_take_less_than_a_second() -> None:
     """All figures of 19,900 matches, by processor time; making the league takes longer."""

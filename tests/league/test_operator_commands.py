@@ -369,8 +369,8 @@ def test_settings_change_in_mid_season_as_an_event() -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"choise_seconds": 1}, "There is no setting 'choise_seconds'; did you mean 'choice_seconds'?"),
-        ({"xyz": 1}, "There is no setting 'xyz'; there are league_id, "),
+        ({"choise_seconds": 1}, "There is no setting 'choise_seconds'; the nearest is 'choice_seconds'"),
+        ({"XYZ": 1}, "There is no setting 'XYZ'; there are league_id, "),
         ({"seed_hex": "00"}, "seed_hex cannot be changed after the league's creation; these can: title, "),
         ({"choice_seconds": 0}, "choice_seconds must be from 0.01 to 86,400, got 0"),
         ({"title": "two\nlines"}, "The settings are wrong: Expected `str` matching regex"),
@@ -392,10 +392,32 @@ def test_a_seat_is_found_by_its_id_or_by_its_person() -> None:
     play.do(commands.issue_seats(play.league, [b"1", b"2", b"3"], play.now, people=people))
     assert [(seat.name, seat.email) for seat in play.league.seats.values()] == people
     assert play.do(commands.revoke_seat(play.league, "ADA", play.now)) == ["SeatRevoked"]
-    # Two seats are for Bob, so the name does not say which.
-    for nothing in ("Bob", "", "S09"):
+    for nothing in ("", "S09"):
         with pytest.raises(ProtocolError, match="There is no such seat"):
             commands.revoke_seat(play.league, nothing, play.now)
+    with pytest.raises(ProtocolError, match="Bob has S02 and S03; name one of them"):
+        commands.revoke_seat(play.league, "Bob", play.now)
+    play.do(commands.revoke_seat(play.league, "S02", play.now))
+    # Only one seat is left for Bob, so the name says which.
+    play.do(commands.revoke_seat(play.league, "Bob", play.now))
+    assert [seat.revoked for seat in play.league.seats.values()] == [True, True, True]
+
+
+def test_people_with_a_seat_get_another_one_only_if_that_is_said() -> None:
+    play = Play()
+    people = [("Ada", "ada@example.org"), ("Bob", ""), ("Chloé", "")]
+    play.do(commands.issue_seats(play.league, [b"1", b"2", b"3"], play.now, people=people))
+    new = [("ADA", "ada@example.org"), ("Chloé", ""), ("Ada", "another@example.org")]
+    with pytest.raises(ProtocolError, match=r"2 of these people have a seat already \(S01 to S03\)"):
+        commands.issue_seats(play.league, [b"4", b"5", b"6"], play.now, people=new)
+    play.do(commands.revoke_seat(play.league, "S01", play.now))
+    with pytest.raises(ProtocolError, match=r"1 of these people has a seat already \(S03\)"):
+        commands.issue_seats(play.league, [b"4", b"5", b"6"], play.now, people=new)
+    play.do(commands.issue_seats(play.league, [b"4", b"5", b"6"], play.now, people=new, again=True))
+    assert len(play.league.seats) == 6
+    # Seats without people, and other people, are not affected.
+    play.do(commands.issue_seats(play.league, [b"7"], play.now))
+    play.do(commands.issue_seats(play.league, [b"8"], play.now, people=[("Dan", "")]))
 
 
 def test_the_audit_accepts_a_return_and_new_settings_but_not_of_a_player_outside_the_schedule() -> None:

@@ -39,6 +39,19 @@ async def test_a_refused_agent_is_shown_to_the_operator_with_the_reason_and_the_
         assert [json.loads(event)["event"] for event in hall.log.disk.events].count("RegistrationRefused") == 3
 
 
+@in_virtual_time
+async def test_the_latest_reason_is_shown_also_for_a_class_behind_one_address(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        for _ in range(3):
+            for number in range(1, 31):
+                await hall.register("player", number, meta={"game_types": ["chess"]})
+        # Nothing listens at the endpoint.
+        await hall.register("player", 7)
+        latest = (await seen_by_operator(hall))[0]
+        assert (latest["endpoint"], latest["code"], latest["count"]) == (url_of("player", 7), "E048", 4)
+        assert (await hall.operate("agents"))["unrecorded"] == 0
+
+
 @pytest.mark.parametrize(
     ("method", "params", "name", "endpoint"),
     [
@@ -78,13 +91,13 @@ async def test_a_name_that_is_taken_is_shown_and_other_refused_requests_are_not(
 @in_virtual_time
 async def test_one_address_cannot_fill_the_log_and_others_are_still_recorded(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
-        for number in range(100):
+        for number in range(int(ADDRESS_BURST) + 80):
             body = registration(
                 hall, 9, game_types=["chess"], contact_endpoint=f"http://127.0.0.1:{20_000 + number}/mcp"
             )
             await hall.manager.answer(RpcRequest(body), Peer("10.0.0.7"))
         assert len(hall.league.refused) == ADDRESS_BURST
-        assert (await hall.operate("agents"))["unrecorded"] == 100 - ADDRESS_BURST
+        assert (await hall.operate("agents"))["unrecorded"] == 80
         await hall.manager.answer(RpcRequest(registration(hall, 8, game_types=["chess"])), Peer("10.0.0.8"))
         assert (await seen_by_operator(hall))[0]["address"] == "10.0.0.8"
 
@@ -92,7 +105,7 @@ async def test_one_address_cannot_fill_the_log_and_others_are_still_recorded(tmp
 @in_virtual_time
 async def test_many_addresses_cannot_fill_the_log_either(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
-        for number in range(400):
+        for number in range(int(ALL_BURST) + 200):
             body = registration(
                 hall, 9, game_types=["chess"], contact_endpoint=f"http://127.0.0.1:{20_000 + number}/mcp"
             )

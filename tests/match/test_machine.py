@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES, Game, Outcome, Question, other
+from leaguekit.games.records import replay
 from leaguekit.match import machine
 from leaguekit.match.machine import MAX_EVENTS, MAX_REPEATS, Match, Phase
 from leaguekit.match.signals import (
@@ -26,6 +27,8 @@ from leaguekit.match.signals import (
     Moved,
     NoAnswer,
     RefereeLate,
+    Roll,
+    Rolled,
     Seat,
     SendError,
     StageEntered,
@@ -33,6 +36,7 @@ from leaguekit.match.signals import (
     Withdrawn,
 )
 from leaguekit.protocol.messages import MoveInfo
+from tests.chance import RollingMatch, begin
 from tests.marks import proves
 
 PLAYERS = {"A": "P01", "B": "P02"}
@@ -46,7 +50,7 @@ class Secret(Game[dict[str, str]]):
 
     name = "secret"
 
-    def start(self, drawn):
+    def start(self):
         return {}
 
     def to_move(self, position):
@@ -70,13 +74,10 @@ class Secret(Game[dict[str, str]]):
     def view(self, position, side):
         return dict(position)
 
-    def choices(self, position):
-        return {side: position.get(side) for side in SIDES}
-
 
 def new_match(game: Game[Any] = EVEN_ODD, *, drawn: int | None = 8, suspended: str = "", **limits: Any) -> Match:
     seats = {side: Seat(PLAYERS[side], side in suspended) for side in SIDES}
-    return Match(game, "R1M1", seats, Limits(**limits), drawn if game is EVEN_ODD else None)
+    return RollingMatch(game, "R1M1", seats, Limits(**limits), given=drawn)
 
 
 def of(kind: type, effects: list[Any]) -> list[Any]:
@@ -321,7 +322,7 @@ def test_a_match_is_played_through_its_four_stages_to_its_verdict(choices, statu
     ]
     assert match.handle(Joined("B", 2), 1.0) == []
     assert match.arrived == ("B",)
-    question = EVEN_ODD.question(EVEN_ODD.start(8), "A")
+    question = EVEN_ODD.question(begin(EVEN_ODD, given=8), "A")
     assert match.handle(Joined("A", 1), 2.0) == [
         StageEntered("COLLECTING_CHOICES"),
         Ask("A", 3, "move", question, 2.0, 32.0),
@@ -458,7 +459,7 @@ def test_a_suspended_player_that_joins_and_then_is_silent_has_one_try_for_its_mo
 
 def test_a_suspended_player_that_moves_is_asked_like_any_other_from_then_on():
     game = GAMES["tic_tac_toe"]
-    cells = game.question(game.start(None), "A").valid_options
+    cells = game.question(game.start(), "A").valid_options
     moving = {"A": first(1, moves(cells[0]), is_silent), "B": moves(cells[1])}
     shell = Shell(new_match(game, drawn=None, suspended="A"), both(joins), moving)
     shell.run()
@@ -469,10 +470,10 @@ def test_a_suspended_player_that_moves_is_asked_like_any_other_from_then_on():
 
 def test_a_player_without_retries_for_moves_is_asked_once_for_each_move_and_still_invited_four_times():
     game = GAMES["tic_tac_toe"]
-    cells = game.question(game.start(None), "A").valid_options
+    cells = game.question(game.start(), "A").valid_options
     seats = {"A": Seat("P01", move_retries=0), "B": Seat("P02")}
     moving = {"A": first(1, moves(cells[0]), is_silent), "B": first(3, is_silent, moves(cells[1]))}
-    shell = Shell(Match(game, "R1M1", seats, Limits(), None), both(first(3, is_silent, joins)), moving)
+    shell = Shell(Match(game, "R1M1", seats, Limits()), both(first(3, is_silent, joins)), moving)
     shell.run()
     assert shell.verdict.faults == {"A": "CHOICE_TIMEOUT"}
     asked = [(ask.side, ask.what) for ask in of(Ask, shell.effects)]
@@ -842,7 +843,7 @@ def test_a_choice_made_before_a_withdrawal_is_shown():
     match.handle(Moved("A", 3, "even"), 2.0)
     *_, finish = match.handle(Withdrawn("B", "WITHDRAWAL"), 3.0)
     assert finish.verdict.choices == {"A": "even", "B": None}
-    assert finish.verdict.reason == "P02 withdrew - P01 wins by default"
+    assert finish.verdict.reason == "P02 was withdrawn from the league - P01 wins by default"
 
 
 def test_a_withdrawal_closes_what_the_other_is_asked():
@@ -1111,3 +1112,27 @@ def test_where_moves_came_from_is_counted_for_moves_that_count_and_only_if_it_is
     *_, finish = match.handle(Moved("B", 4, "odd", MoveInfo(reason="no origin")), 3.0)
     assert isinstance(finish, Finish)
     assert [*match.origins] == ["P01"]
+
+
+def test_chance_is_asked_like_a_side_and_answered_by_the_caller() -> None:
+    seats = {side: Seat(PLAYERS[side]) for side in SIDES}
+    match = Match(EVEN_ODD, "R1M1", seats, Limits())
+    match.start(0.0)
+    # Before the match has begun nothing is asked of chance.
+    assert match.handle(Rolled(0, 8), 0.5) == []
+    match.handle(Joined("A", 1), 1.0)
+    assert match.handle(Joined("B", 2), 1.0) == [
+        StageEntered("COLLECTING_CHOICES"),
+        Roll(0, EVEN_ODD.start()),
+    ]
+    # Until it is answered, no side can move; and only the answer to this step counts.
+    assert [match.posted(side) for side in SIDES] == [None, None]
+    assert match.handle(Rolled(1, 8), 1.0) == []
+    asks = match.handle(Rolled(0, 8), 1.0)
+    assert [(ask.side, ask.what) for ask in asks] == [("A", "move"), ("B", "move")]
+    assert match.handle(Rolled(0, 9), 1.0) == []
+    match.handle(Moved("A", 3, "even"), 2.0)
+    *_, finish = match.handle(Moved("B", 4, "odd"), 2.0)
+    assert finish.verdict.drawn == 8
+    assert match.record == [{"chance": 8}, {"A": "even", "B": "odd"}]
+    assert replay(EVEN_ODD, match.record).winner == "A" == finish.verdict.winner

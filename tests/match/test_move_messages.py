@@ -18,6 +18,7 @@ from leaguekit.match.move_messages import (
 )
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import CATALOGUE
+from tests.chance import begin
 from tests.samples import samples_of
 
 
@@ -39,11 +40,21 @@ def test_a_call_asks_what_the_game_asks(name):
     kind = messages_of(game).call
     sample = msgspec.structs.asdict(samples_of(m.message_type(kind))[0])
     sample.pop("move_request", None)
-    position = game.start(game.draw(b"any seed"))
+    position = begin(game)
     asked: Question = game.question(position, "A")
     call = make_call(game, asked, sample)
     assert type(call) is kind
     assert (question_of(call).move_type, question_of(call).valid_options) == asked[:2]
+
+
+def test_a_call_says_how_many_moves_it_does_not_list():
+    game = GAMES["tic_tac_toe"]
+    sample = msgspec.structs.asdict(samples_of("GAME_MOVE_CALL")[0])
+    sample.pop("move_request")
+    whole = msgspec.to_builtins(make_call(game, Question("bid", [1, 2], {}), sample))["move_request"]
+    assert whole == {"move_type": "bid", "valid_options": [1, 2], "context": {}}
+    some = msgspec.to_builtins(make_call(game, Question("bid", [1, 2], {}, 900, "a number to 900"), sample))
+    assert some["move_request"] == whole | {"total_options": 900, "syntax": "a number to 900"}
 
 
 @pytest.mark.parametrize("messages", MOVE_MESSAGES)

@@ -15,6 +15,7 @@ import pytest
 from leaguekit import Context, Move
 from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES
+from leaguekit.games.records import choices_of
 from leaguekit.player import search
 from leaguekit.player.context import PastMatch
 from leaguekit.player.decisions import Decision, decide
@@ -22,6 +23,7 @@ from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, 
 from leaguekit.player.strategy_loading import NoSuchStrategy, load
 from leaguekit.protocol.fields import Origin
 from leaguekit.sim.loop import run
+from tests.chance import begin
 
 _numbers = count(1)
 
@@ -67,8 +69,7 @@ def test_every_strategy_plays_its_games_to_their_end_with_legal_moves(name: str,
     game, chance = GAMES[game_name], random.Random(f"{name} {game_name}")
     history: list[PastMatch] = []
     for number in range(20):
-        drawn = game.draw(bytes([number]))
-        position = game.start(drawn)
+        position, record = begin(game, bytes([number])), []
         while to_move := game.to_move(position):
             moves = {}
             for side in to_move:
@@ -85,7 +86,9 @@ def test_every_strategy_plays_its_games_to_their_end_with_legal_moves(name: str,
                 moves[side] = STRATEGIES[name](ctx)
                 assert game.fault(position, side, moves[side]) is None
             position = game.play(position, moves)
-        outcome, choices = game.outcome(position), game.choices(position)
+            record.append(moves)
+        outcome, choices = game.outcome(position), choices_of(record)
+        drawn = game.view(position, None).get("number")
         assert outcome is not None
         result = {"A": "WIN", "B": "LOSS", None: "DRAW"}[outcome.winner]
         history.append(past(game_name, result, *(choices[side] for side in SIDES), drawn_number=drawn))
@@ -239,6 +242,33 @@ def test_a_strategy_is_found_by_its_name() -> None:
 def test_an_authors_own_is_found_where_its_author_is(here: Path) -> None:
     (here / "my_own_agent.py").write_text("def choose(ctx):\n    return ctx.valid_options[-1]\n")
     assert load("my_own_agent:choose")(even_odd()) == "odd"
+    assert load("my_own_agent.py:choose") is load("./my_own_agent.py:choose") is load("my_own_agent:choose")
+
+
+def test_an_authors_own_is_found_by_its_file_in_any_folder(here: Path) -> None:
+    folder = here / "elsewhere"
+    folder.mkdir()
+    (folder / "beside.py").write_text("MOVE = 'even'\n")
+    # The name of a module that is already loaded.
+    (folder / "json.py").write_text("from beside import MOVE\ndef choose(ctx):\n    return MOVE\n")
+    assert load(f"{folder}/json.py:choose")(even_odd()) == "even"
+    assert load("elsewhere/json.py:choose") is load(f"{folder}/json.py:choose")
+    assert sys.modules["json"].__file__ != f"{folder}/json.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("frequncy", "did you mean 'frequency'?"),
+        ("mine", "name the function in mine.py as well: mine:FUNCTION."),
+        ("./mine.py", "name the function in ./mine.py as well: ./mine.py:FUNCTION."),
+    ],
+)
+def test_a_name_that_is_nearly_a_strategys_is_answered_with_what_was_meant(here: Path, name: str, remedy: str) -> None:
+    (here / "mine.py").write_text("")
+    with pytest.raises(NoSuchStrategy) as refused:
+        load(name)
+    assert str(refused.value) == f"There is no strategy {name!r}; {remedy}"
 
 
 @pytest.mark.parametrize("name", ["clever", "", ":", "module:", ":function"])
@@ -256,6 +286,9 @@ def test_a_name_that_is_no_strategys_is_answered_with_those_there_are(name: str)
         ("broken_agent:choose", "cannot be imported: ZeroDivisionError: "),
         ("empty_agent:choose", "There is nothing called 'choose' in .*empty_agent.py"),
         ("odd_agent:choose", "There is no function called 'choose' in .*odd_agent.py"),
+        ("nowhere.py:choose", "There is no file '.*/nowhere.py'"),
+        ("broken_agent.py:choose", "The file '.*/broken_agent.py' cannot be imported: ZeroDivisionError: "),
+        ("near_agent:chose", "There is nothing called 'chose' in .*near_agent.py; did you mean 'choose'?"),
     ],
 )
 def test_what_cannot_be_loaded_is_told_with_its_reason(here: Path, name: str, sentence: str) -> None:
@@ -263,6 +296,7 @@ def test_what_cannot_be_loaded_is_told_with_its_reason(here: Path, name: str, se
     (here / "broken_agent.py").write_text("1 / 0\n")
     (here / "empty_agent.py").write_text("")
     (here / "odd_agent.py").write_text("choose = 'odd'\n")
+    (here / "near_agent.py").write_text("def choose(ctx):\n    return 'odd'\n")
     with pytest.raises(NoSuchStrategy, match=sentence):
         load(name)
 
@@ -509,8 +543,8 @@ def test_search_never_loses() -> None:
             options = [STRATEGIES["search"](Context(game_type=game.name, valid_options=options, view=view))]
         return set().union(*(outcomes(game.play(position, {side: option}), mine) for option in options))
 
-    assert outcomes(game.start(None), "A") == {"A", None}
-    assert outcomes(game.start(None), "B") == {"B", None}
+    assert outcomes(game.start(), "A") == {"A", None}
+    assert outcomes(game.start(), "B") == {"B", None}
 
 
 def test_search_plays_what_it_has_found_when_a_game_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ def test_a_code_is_recognised_however_it_was_typed(entropy: bytes) -> None:
     for typed in (code.lower(), code.replace("-", ""), f" {code.replace('-', ' ')}\t", code.replace("0", "O")):
         assert codes.verifier("seat", typed) == known
     assert codes.verifier("seat", code.replace("1", "l")) == known
+    assert codes.verifier("seat", f" {code}\r\n") == known
 
 
 def test_a_seats_code_is_no_referees() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from leaguekit.league.schedule import Rounds
 from leaguekit.league.settings import Settings
 from leaguekit.player.context import Context
 from leaguekit.player.strategies import STRATEGIES
@@ -58,6 +59,23 @@ def test_the_order_in_which_strategies_are_named_changes_nothing(players: int) -
     assert first.sums == second.sums
 
 
+def test_a_double_round_robin_is_that_of_the_direct_engine() -> None:
+    comparison = Comparison(GAME, entrants("frequency", "random", "alternating"), 3, rounds="double", as_named=True)
+    comparison.play(7)
+    players = [Entrant(f"{name} {seat}", STRATEGIES[name]) for seat, name in enumerate(comparison.names, start=1)]
+    settings = Settings(league_id="any", game_type=GAME, rounds="double")
+    assert comparison.league.standings() == DirectLeague(settings, players).play(7)
+
+
+def test_an_error_of_a_strategy_names_the_context_as_authors_know_it() -> None:
+    def fails(ctx: Context) -> Any:
+        return ctx.nosuch  # type: ignore[attr-defined]
+
+    comparison = Comparison(GAME, [Entrant("fails", fails), *entrants("random")], 2)
+    comparison.play(1)
+    assert "'Context' object has no attribute 'nosuch'" in str(comparison.origins[0])
+
+
 def test_as_named_it_is_the_league_of_the_direct_engine() -> None:
     named = entrants("frequency", "random", "alternating")
     comparison = Comparison(GAME, named, 4, as_named=True)
@@ -68,8 +86,9 @@ def test_as_named_it_is_the_league_of_the_direct_engine() -> None:
     assert comparison.league.standings() == DirectLeague(Settings(league_id="any", game_type=GAME), players).play(7)
 
 
-def test_the_sums_are_those_of_the_matches() -> None:
-    comparison = Comparison(GAME, entrants("frequency", "random"), 5)
+@pytest.mark.parametrize(("rounds", "matches"), [("single", 10), ("double", 20)])
+def test_the_sums_are_those_of_the_matches(rounds: Rounds, matches: int) -> None:
+    comparison = Comparison(GAME, entrants("frequency", "random"), 5, rounds=rounds)
     points: Counter[tuple[str, str]] = Counter()
     ends: Counter[tuple[str, str, int]] = Counter()
     won: Counter[str] = Counter()
@@ -92,7 +111,7 @@ def test_the_sums_are_those_of_the_matches() -> None:
         assert sums.total(a)[0] == points[one, names[0]] + points[one, names[1]]
         assert sum(sums.all_counts(a)) == sums.total(a)[1]
     assert sums.leagues_won == [won[name] for name in names]
-    assert sums.total(0)[1] + sums.total(1)[1] == 30 * 2 * 10
+    assert sums.total(0)[1] + sums.total(1)[1] == 30 * 2 * matches
 
 
 def test_strategies_of_one_name_are_one_strategy() -> None:
@@ -110,7 +129,8 @@ def test_replaced_moves_are_counted_for_the_strategy_in_whichever_seat() -> None
     for seed in range(5):
         comparison.play(seed)
     moves = {name: str(origins) for name, origins in zip(comparison.names, comparison.origins, strict=True)}
-    because = "the first because the strategy raised LookupError()"
+    line = fails.__code__.co_firstlineno + 1
+    because = f"the first because the strategy raised LookupError() (line {line} of test_comparison.py)"
     assert moves == {"fails": f"10 replaced ({because})", "frequency": "10 own", "random": "10 own"}
 
 

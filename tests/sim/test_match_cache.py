@@ -6,12 +6,13 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from leaguekit.games import GAMES
-from leaguekit.games.base import SIDES, Game, Outcome, Question
-from leaguekit.match.machine import Match
+from leaguekit.games.base import SIDES, Game, Outcome, Question, has_chance
 from leaguekit.match.signals import Ask, Finish, Joined, Limits, Moved, Seat
-from leaguekit.sim.match_cache import MatchCache, Turn
+from leaguekit.sim.match_cache import Chance, MatchCache, Turn
+from tests.chance import RollingMatch
 
 
 class TwoFieldGame(Game[tuple[Any, ...]]):
@@ -23,7 +24,7 @@ class TwoFieldGame(Game[tuple[Any, ...]]):
     def __init__(self) -> None:
         self.started = 0
 
-    def start(self, drawn):
+    def start(self):
         self.started += 1
         return ()
 
@@ -48,15 +49,9 @@ class TwoFieldGame(Game[tuple[Any, ...]]):
     def view(self, position, side):
         return {"named": list(position)}
 
-    def choices(self, position):
-        return dict(zip(SIDES, [*map(str, position), None, None], strict=False))
 
-
-class RefusingGame(TwoFieldGame):
-    """Refuses the moves that it offers."""
-
-    def fault(self, position, side, move):
-        return "Never"
+def no_chance(node: Chance) -> Any:
+    raise AssertionError(f"chance does not move here, but it was asked in step {node.step}")
 
 
 def choose_indexes(*indexes: int):
@@ -68,7 +63,7 @@ def choose_indexes(*indexes: int):
 def test_every_course_is_played_by_the_machine_once() -> None:
     game = TwoFieldGame()
     cache = MatchCache(game)
-    verdicts = [cache.play(None, choose_indexes(a, b)) for a in (0, 1) for b in (0, 1) for _ in range(3)]
+    verdicts = [cache.play(no_chance, choose_indexes(a, b)) for a in (0, 1) for b in (0, 1) for _ in range(3)]
     assert [verdict.winner for verdict in verdicts] == [None] * 3 + ["B"] * 3 + ["A"] * 3 + [None] * 3
     # The first is played to its end; the others leave a known course at some turn and are played from there.
     assert game.started == 4
@@ -78,15 +73,17 @@ def test_what_is_beyond_the_limit_is_played_every_time() -> None:
     game = TwoFieldGame()
     cache = MatchCache(game, max_entries=2)
     for _ in range(3):
-        assert cache.play(None, choose_indexes(0, 0)).winner is None
+        assert cache.play(no_chance, choose_indexes(0, 0)).winner is None
     assert game.started == 1
     for _ in range(3):
-        assert cache.play(None, choose_indexes(1, 0)).winner == "A"
+        assert cache.play(no_chance, choose_indexes(1, 0)).winner == "A"
     assert game.started == 4
 
 
 def test_verdicts_leave_open_who_plays() -> None:
-    assert MatchCache(TwoFieldGame()).play(None, choose_indexes(1, 0)).reason == "{A} named [2, 2], {B} named [1, 1]"
+    assert (
+        MatchCache(TwoFieldGame()).play(no_chance, choose_indexes(1, 0)).reason == "{A} named [2, 2], {B} named [1, 1]"
+    )
 
 
 def test_options_and_views_are_everybodys_own() -> None:
@@ -100,17 +97,12 @@ def test_options_and_views_are_everybodys_own() -> None:
         view["named"].append("nonsense")
         return 1
 
-    assert [cache.play(None, spoil).winner for _ in range(3)] == [None] * 3
-
-
-def test_a_game_that_refuses_its_copy_options_is_named() -> None:
-    with pytest.raises(RuntimeError, match="fields refuses a move that it has offered"):
-        MatchCache(RefusingGame()).play(None, lambda _turn: 0)
+    assert [cache.play(no_chance, spoil).winner for _ in range(3)] == [None] * 3
 
 
 def play_without_cache(game: Game[Any], drawn: int | None, rng: Random):
     """A match by the machine itself: its verdict, and the places of the options chosen."""
-    match = Match(game, "R1M1", {"A": Seat("{A}"), "B": Seat("{B}")}, Limits(), drawn)
+    match = RollingMatch(game, "R1M1", {"A": Seat("{A}"), "B": Seat("{B}")}, Limits(), given=drawn)
     effects, indexes = match.start(0.0), []
     while not isinstance(effects[0], Finish):
         effect = effects.pop(0)
@@ -128,8 +120,7 @@ def test_a_course_is_what_the_machine_says_to_the_last_word(name: str) -> None:
     game, rng = GAMES[name], Random(7)
     cache = MatchCache(game, max_entries=200)
     for number in range(100):
-        drawn = game.draw(b"%d" % number)
+        drawn = game.roll(game.start(), b"%d" % number, 0) if has_chance(game) else None
         verdict, indexes = play_without_cache(game, drawn, rng)
-        again = cache.play(drawn, choose_indexes(*indexes))
-        assert again == verdict
-        assert again.evidence == verdict.evidence
+        again = cache.play(lambda _node, drawn=drawn: drawn, choose_indexes(*indexes))
+        assert replace(again, make_evidence=dict) == replace(verdict, make_evidence=dict)

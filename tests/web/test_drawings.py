@@ -18,7 +18,7 @@ from tests.league.play import Play
 
 def test_a_board_shows_each_mark_with_the_number_of_its_move() -> None:
     game = GAMES["tic_tac_toe"]
-    position = game.start(None)
+    position = game.start()
     for side, cell in (("A", 4), ("B", 0), ("A", 8)):
         position = game.play(position, {side: cell})
     drawn = drawing("tic_tac_toe", game.view(position, None))
@@ -34,7 +34,7 @@ def test_a_board_shows_each_mark_with_the_number_of_its_move() -> None:
 
 def test_the_number_of_even_odd_is_shown_once_it_is_drawn() -> None:
     game = GAMES["even_odd"]
-    hidden = game.start(7)
+    hidden = game.play(game.start(), {"chance": 7})
     assert drawing("even_odd", game.view(hidden, None)) is None
     drawn = drawing("even_odd", game.view(game.play(hidden, {"A": "odd", "B": "even"}), None))
     assert drawn is not None

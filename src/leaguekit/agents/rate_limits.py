@@ -12,20 +12,22 @@ for, or some known caller is over its limit.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, MutableMapping
 from functools import lru_cache
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from starlette.types import Send
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leaguekit.agents.credentials import IdentifyBody, TokenOwner, credentials_in, endpoint_in, token_of
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import Call, InvalidCall, RpcRequest, answer
-from leaguekit.transport.base import Handler, Peer, TooManyRequests
+from leaguekit.transport.base import TOO_MANY_REQUESTS, Handler, Peer, TooManyRequests
 from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.transport.server.pending_requests import BYTES_BEFORE_ADMISSION
 from leaguekit.transport.token_buckets import TokenBuckets
@@ -110,6 +112,27 @@ class RateLimiter:
 
         return sending
 
+    def limit_pages(
+        self, app: ASGIApp, peer_of: Callable[[Scope], Peer], refusal: Callable[[float], dict[str, str]]
+    ) -> ASGIApp:
+        """Wrap an application, so that requests over the limit are refused.
+
+        ``refusal`` makes the JSON body of a refusal from the number of seconds to wait.
+        """
+
+        async def limited(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            peer = peer_of(scope)
+            if seconds := self.acquire_for_page(peer):
+                headers = {"retry-after": str(math.ceil(seconds))}
+                await JSONResponse(refusal(seconds), TOO_MANY_REQUESTS, headers)(scope, receive, send)
+            else:
+                await app(scope, receive, self.charging_send(peer, send))
+
+        return limited
+
     def acquire_for_mcp(self, peer: Peer, body: bytes) -> float:
         """Count an MCP request. The calls that it makes to the agent's methods are counted like all other calls."""
         buckets, key = self._mcp_addresses, _address_key(peer)
@@ -136,9 +159,8 @@ class RateLimiter:
     def _account(self, known: TokenOwner | None, peer: Peer) -> _Account | None:
         if known is None:
             return self._addresses, _address_key(peer)
-        return None if known.role == "operator" else self._agent_account(known)
-
-    def _agent_account(self, known: TokenOwner) -> _Account:
+        if known.role == "operator":
+            return None
         return self._players if known.role == "player" else self._referees, known.id
 
     def _token_owner(self, body: bytes, peer: Peer) -> TokenOwner | None:
@@ -203,9 +225,12 @@ class RateLimiter:
             if self._over_limit:
                 account = self._identified_account(request.body, peer) or account
         else:
-            cost = sum([_COSTS.get(call.method, 1.0) for call in request.calls])
-            token = token_of(request)
-            account = self._account(self._identify(token) if token else None, peer)
+            calls = request.calls
+            if request.is_batch:
+                cost = sum([_COSTS.get(call.method, 1.0) for call in calls])
+            else:
+                cost = _COSTS.get(calls[0].method, 1.0)
+            account = self._account(self._owner_of(token_of(request)), peer)
         if account is None:
             return None, 0.0
         buckets, key = account
@@ -231,7 +256,7 @@ class RateLimiter:
     def _identified_account(self, body: bytes, peer: Peer) -> _Account | None:
         """The account of the agent whose token is in a body, where the token has not been identified yet."""
         known = self._identify_body(body[:BYTES_BEFORE_ADMISSION], peer)
-        return None if known is None else self._agent_account(known)
+        return None if known is None else self._account(known, peer)
 
     def _charge(self, body: bytes, peer: Peer, account: _Account, size: int) -> None:
         # To identify a token takes longer than to answer a short message.

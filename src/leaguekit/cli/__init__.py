@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import leaguekit
+from leaguekit.cli.arguments import Parser
 
 # What each command does, and the module that it is in, by groups in the order of the help.
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
@@ -192,7 +193,7 @@ def _is_interrupted(error: BaseException | None) -> bool:
 
 def _parser(called: str | None) -> argparse.ArgumentParser:
     """A parser with the options of the command that is called. The others are not imported."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="league",
         usage="league [-h] [--version] COMMAND ...",
         description=f"Leagues of AI agents that speak league.v2.\n\n{_list_commands()}",

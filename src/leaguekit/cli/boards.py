@@ -8,7 +8,7 @@ from typing import Any
 from leaguekit.cli.screen import Cell
 from leaguekit.cli.tables import with_ltr_mark
 from leaguekit.games import GAMES
-from leaguekit.games.base import SIDES
+from leaguekit.games.base import SIDES, asked
 from leaguekit.league.records import Outcome
 from leaguekit.web.api_types import InPlay, Live, MatchRow
 
@@ -64,7 +64,7 @@ def _draw(live: Live, match: InPlay | MatchRow, view: dict[str, Any], at: int) -
         winner = next((one for one in (match.a, match.b) if one.id == match.winner), None)
         now = Cell(at + _TEXT, "draw" if winner is None else f"{with_ltr_mark(winner.name)} wins", "good")
     else:
-        sides = game.to_move(game.position(view))
+        sides = asked(game, game.position(view))
         now = Cell(at + _TEXT, f"{' and '.join(names[side] for side in sides)} to move" if sides else "", "dim")
     marks = [Cell(at + _TEXT, mark, style) for mark, style in _MARKS.items()]
     texts = [

@@ -45,7 +45,8 @@ PLAYER = """examples:
 The command is the player's manager, its referee and its opponent. Point your player at the manager's URL that is
 printed, and start it. It registers, and plays a small league to its end. Give a URL only for a player that never
 registers: then the checks of registrations are left out. The exit code is 0 if no required check failed, 1 if one
-failed, 2 if the checks could not be made.
+failed, 2 if the checks could not be made. Moves that the player states to be other moves than its strategy's are named
+in the conclusion. They do not change the exit code.
 """
 REFEREE = """examples:
   league check referee

@@ -14,10 +14,13 @@ from leaguekit.league.state import League
 from leaguekit.league.ties import first_place
 from leaguekit.manager.ledger import Ledger
 from leaguekit.protocol import times
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import StoreError
 
 # The number of players that are named after each round.
 MAX_LEADERS = 3
+# The number of players who are named at the end because their moves were replaced.
+MAX_REPLACED = 10
 # Events that are of no interest to a host, or that happen too often.
 _NOT_PRINTED = (
     e.LeagueCreated,
@@ -47,6 +50,8 @@ class EventPrinter:
         if isinstance(event, _NOT_PRINTED):
             return
         self._lines.append(event_line(event, self._ledger.league))
+        if isinstance(event, e.LeagueCompleted):
+            self._lines += _replaced_moves(self._ledger.league)
         if self._task is None:
             self._task = asyncio.create_task(self._print())
 
@@ -84,6 +89,15 @@ def _add_names(text: str, league: League) -> str:
         return found[0] if name is None else f"{name} ({found[0]})"
 
     return PLAYER.sub(add_name, text)
+
+
+def _replaced_moves(league: League) -> list[str]:
+    """A line about each player whose moves were replaced, by its own statement."""
+    replaced = [(player, origins) for player, origins in league.move_origins.items() if origins.replaced]
+    lines = [f"By its own statement {one.describe_replaced(player)}." for player, one in replaced[:MAX_REPLACED]]
+    if (more := len(replaced) - MAX_REPLACED) > 0:
+        lines.append(f"Moves of {more} more players were replaced: `league agents --problems` lists them.")
+    return [_add_names(sanitize_line(line), league) for line in lines]
 
 
 def _leaders(league: League) -> str:

@@ -10,13 +10,16 @@ from typing import Any
 import msgspec
 
 from leaguekit.cli.tables import json_line
+from leaguekit.match.move_messages import stated_info
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import ProtocolError, Violation
 from leaguekit.protocol.explain import explain
+from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain_text import sanitize_line, sanitize_lines
 from leaguekit.referee.transcripts import describe_message
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Caller, CallFailed, HttpAnswer, Unreachable
+from leaguekit.transport.dialects.forms import unwrapped_messages
 from leaguekit.transport.dialects.requests import read_request
 
 MAX_TEXT_LENGTH = 300
@@ -29,6 +32,8 @@ _IDENTIFYING = ("message_type", "conversation_id", "timestamp", "match_id")
 class ExchangeDisplay:
     """Prints the messages to and from an agent. ``faults`` counts the agent's messages with violations.
 
+    ``origins`` counts its moves by the origin that it states.
+
     With ``is_open``, a message is sent in one form after another until the agent understands it. Only the answer to the
     last form is counted.
     """
@@ -39,6 +44,7 @@ class ExchangeDisplay:
         self._began = self._loop.time()
         self._is_output_open = True
         self.faults = 0
+        self.origins = MoveOrigins()
         self._is_open = is_open
         # The methods by which messages were sent whose answers were counted as faults, by the messages.
         self._counted: dict[str, str] = {}
@@ -84,6 +90,8 @@ class ExchangeDisplay:
         except DECODE_ERRORS:
             value = body.decode(errors="replace")
         self.faults += bool(wrong)
+        if direction == FROM and isinstance(value, dict) and isinstance(result := value.get("result"), dict):
+            self.origins.count(stated_info(result))
         kind, text = _summarize(value)
         short = text if len(text) <= MAX_TEXT_LENGTH else f"{text[:MAX_TEXT_LENGTH]}…"
         whole = {"way": direction, "message": value, "wrong": wrong}
@@ -116,8 +124,11 @@ def _summarize(value: Any) -> tuple[str, str]:
         return "?", " ".join(value.split()) if isinstance(value, str) else json_line(value)
     # A value that is not JSON-RPC may be a bare message.
     inner = value.get("params", value.get("result", value))
-    if isinstance(inner, dict) and isinstance(kind := inner.get("message_type"), str):
-        return kind, (_LEAGUE_SUMMARIES.get(kind) or partial(describe_message, kind))(inner)
+    if isinstance(inner, dict):
+        for path, message in [("", inner), *unwrapped_messages(inner), ("arguments", inner.get("arguments"))]:
+            if isinstance(message, dict) and isinstance(kind := message.get("message_type"), str):
+                text = (_LEAGUE_SUMMARIES.get(kind) or partial(describe_message, kind))(message)
+                return kind, f"{text} (in {path})".lstrip() if path else text
     if isinstance(error := value.get("error"), dict):
         return "error", f"{error.get('code')} {error.get('message')}: {json_line(error.get('data'))}"
     return (str(value["method"]), "") if "method" in value else ("answer", json_line(inner))

@@ -29,6 +29,7 @@ EXAMPLES = """examples:
 Every table has the seat of each player, and the person and e-mail address that the seat is for (`league seats new
 --names`). The export has no tokens and no hashes of tokens. It has the league's seed only when the league is over, and
 endpoints only with --endpoints. In CSV a cell that a spreadsheet would calculate begins with an apostrophe.
+CSV is in UTF-8: in Excel, open it with Data > From Text/CSV.
 """
 Row = dict[str, Any]
 # The tables that can be exported, with the columns of their CSV files.
@@ -63,6 +64,8 @@ async def _export(
 ) -> int:
     listing = LeagueTables()
     await stores.feed_events(reader, listing.take)
+    if not any(match.has_ended for match in listing.league.matches.values()):
+        print("Warning: no match of this league has ended", file=sys.stderr)
     for what in tables:
         path = out
         if out is not None and is_folder:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,9 @@ def read_seeds(path: Path) -> dict[str, Any]:
     seeds: dict[str, float] = {}
     for number, row in enumerate(rows, start=1):
         try:
-            seeds[row[0].strip()] = float(row[1])
+            seeds[row[0].strip()] = rating = float(row[1])
+            if not isfinite(rating):
+                raise ValueError
         except (ValueError, IndexError):
             if number > 1:
                 said = row[1] if len(row) > 1 else "nothing"

@@ -149,7 +149,7 @@ def _movement_cells(row: StandingRow, at: int) -> Iterator[Cell]:
 
 
 def _player_cell(row: StandingRow, at: int) -> Cell:
-    left = {"WITHDRAWAL": " (withdrew)", "DISQUALIFICATION": " (disqualified)"}.get(row.out or "", "")
+    left = {"WITHDRAWAL": " (withdrawn)", "DISQUALIFICATION": " (disqualified)"}.get(row.out or "", "")
     return Cell(at, f"{row.id}  {row.name}{left}", "dim" if row.out or row.state == "SUSPENDED" else "")
 
 

@@ -8,7 +8,6 @@ import contextlib
 import os
 import re
 import secrets
-import sys
 import tomllib
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +16,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET
 
+<<<<<<< HEAD
 from leaguekit.cli import CommandError, formats, program, read_input, stored_plans
+=======
+from leaguekit.cli import CommandError, program, read_input, stored_plans
+from leaguekit.cli.arguments import add_rounds_option
+>>>>>>> main
 from leaguekit.cli.manager_client import read_admin_token
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
@@ -50,8 +54,7 @@ store with `league backup`, also while the league runs.
 With --store postgresql://… the events are kept in that database, or in its schema that ?search_path=… names: one league
 per schema. The password may be in PGPASSWORD or ~/.pgpass, where no list of processes shows it.
 The admin token, which the operator's commands need, is in a file beside them that only you can read. So is the referee
-code, which referees on other machines need. They are printed on a terminal only. With --require-seat each player needs
-a seat code: `league seats new 30`.
+code, which referees on other machines need. With --require-seat each player needs a seat code: `league seats new 30`.
 Started again with the same --store (or --league-id), the manager continues its league: same ids, tokens and schedule.
 --host, --port and --allow are kept in the store too. If this machine has another address in the same network now, the
 manager listens there.
@@ -221,7 +224,8 @@ async def _serve(
 ) -> int:
     # `league run` imports this module before it forks. Only the manager needs these, and imports them meanwhile.
     from leaguekit.agents.logs import log_to
-    from leaguekit.agents.serving import run_until
+    from leaguekit.cli.event_printer import EventPrinter
+    from leaguekit.cli.stages import print_interruption, print_stage
     from leaguekit.manager.manager import Manager
     from leaguekit.manager.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
     from leaguekit.manager.server import manager_server
@@ -276,40 +280,36 @@ async def _serve(
         await server.start()
         opened.push_async_callback(server.stop)
         kept = f"{redact_address(store)}{_MEMORY_NOTE if store == MEMORY else ''}"
+        code_file = folder / REFEREE_CODE
+        lost_code = f"{code_file} does not hold it; `league token rotate --referee-code` makes a new one"
         program.print_notice(
             f"League {manager.ledger.league.settings.full_name} is at {endpoint}\n"
             f"  dashboard: {program.dashboard_url(endpoint)}\n"
             f"  SHA-256 of the seed: {settings.seed_commitment}\n"
             f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}\n"
-            f"{_secrets(None if known else admin_token, referee_code, folder / REFEREE_CODE)}"
+            f"  referee code: {code_file if referee_code else lost_code}"
             f"{_OPEN_PROFILE_NOTE if settings.profile == 'open' else ''}"
         )
-        _print_events(options, manager, opened)
-        try:
-            await run_until(stop, manager.run())
-            if not stop.is_set():
-                program.print_notice("The league is over. The manager goes on serving; Ctrl-C ends it.")
-                await run_until(stop, manager.serve_forever())
-        except StoreError as error:
-            raise CommandError(f"the league cannot go on: {error}") from None
+        if options.run_plan is None:
+            print_stage(manager.ledger.league, start, endpoint, options.data_dir)
+            opened.push_async_callback(EventPrinter(manager.ledger, program.print_notice).close)
+        await _play(manager, stop)
+        if options.run_plan is None and store != MEMORY:
+            print_interruption(manager.ledger.league)
     return stop.exit_code
 
 
-def _print_events(options: argparse.Namespace, manager: Manager, opened: contextlib.AsyncExitStack) -> None:
-    """Print the events of the league, unless ``league run`` shows it."""
-    from leaguekit.cli.event_printer import EventPrinter
+async def _play(manager: Manager, stop: program.Stop) -> None:
+    """Play the league, and serve its pages afterwards, until the program is to end."""
+    from leaguekit.agents.serving import run_until
 
-    if options.run_plan is None:
-        opened.push_async_callback(EventPrinter(manager.ledger, program.print_notice).close)
-
-
-def _secrets(new_admin_token: str | None, referee_code: str | None, code_file: Path) -> str:
-    """The lines about secrets. The secrets themselves are only for a terminal: others may read a file."""
-    lost = f"{code_file} does not hold it; `league token rotate --referee-code` makes a new one"
-    if not sys.stderr.isatty():
-        return f"  referee code: {code_file if referee_code else lost}"
-    shown_once = f"  admin token (shown once): {new_admin_token}\n" if new_admin_token else ""
-    return f"{shown_once}  referee code: {referee_code or lost}"
+    try:
+        await run_until(stop, manager.run())
+        if not stop.is_set():
+            program.print_notice("The league is over. The manager goes on serving; Ctrl-C ends it.")
+            await run_until(stop, manager.serve_forever())
+    except StoreError as error:
+        raise CommandError(f"the league cannot go on: {error}") from None
 
 
 async def _resolve_settings(

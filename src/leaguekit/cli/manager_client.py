@@ -86,7 +86,7 @@ def _find_admin_token(options: argparse.Namespace) -> Path:
         else [*options.data_dir.glob("agents/*/manager/admin_token")]
     )
     if not files:
-        raise CommandError(f"there is no admin token under {options.data_dir}; name its file: --admin-token-file")
+        raise CommandError(f"there is no admin token under {options.data_dir}; name the league's folder: --data-dir")
     return max(files, key=lambda file: file.stat().st_mtime if len(files) > 1 else 0)
 
 

@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -216,15 +216,18 @@ def _select_players(options: argparse.Namespace, agents: list[dict[str, Any]]) -
     by_name = {one["display_name"].casefold(): name for name, one in there.items()}
     chosen = [name for name, one in there.items() if options.address and one.get("address") == options.address]
     for text in options.players:
-        if (ends := re.fullmatch(r"P(\d+)-P(\d+)", text)) is None:
-            chosen.append(by_name.get(text.casefold(), text))
-        else:
-            wanted = range(int(ends[1]), int(ends[2]) + 1)
-            chosen += [name for name in there if int(name[1:]) in wanted]
+        in_range = ids_in_range(text, "P", there)
+        chosen += [by_name.get(text.casefold(), text)] if in_range is None else in_range
     if not chosen:
         named = " ".join([*options.players, *([f"--from {options.address}"] if options.address else [])])
         raise CommandError(f"no player of this league is meant by {named}")
     return list(dict.fromkeys(chosen))
+
+
+def ids_in_range(text: str, letter: str, known: Iterable[str]) -> list[str] | None:
+    """The ids that a range such as P10-P99 means. None if the text is not a range of such ids."""
+    ends = re.fullmatch(rf"{letter}(\d+)-{letter}(\d+)", text, re.IGNORECASE)
+    return None if ends is None else [one for one in known if int(ends[1]) <= int(one[1:]) <= int(ends[2])]
 
 
 async def _rematch(manager: ManagerClient, options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
@@ -342,7 +345,7 @@ def _format_problems(answer: dict[str, Any]) -> str:
     """The agents with problems, one per line, and the refused registrations."""
     lines = []
     for one in msgspec.convert(answer, Problems).agents:
-        since = f", unreachable since {_local_time(one.unreachable_since)}" if one.unreachable_since else ""
+        since = f", no answer since {_local_time(one.unreachable_since)}" if one.unreachable_since else ""
         state = (one.out or one.state).lower()
         lines.append(sanitize_line(f"{one.agent_id} {one.display_name} ({state}): {', '.join(one.sentences)}{since}"))
     return "\n".join([*(lines or ["No agent of the league has problems."]), *_format_refused(answer)])

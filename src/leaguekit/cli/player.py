@@ -18,7 +18,7 @@ from leaguekit.player.context import Context, Strategy
 from leaguekit.player.player import Player
 from leaguekit.player.relay import RelayClient, serve_relayed
 from leaguekit.player.strategies import STRATEGIES, games_of
-from leaguekit.player.strategy_loading import LLM, load
+from leaguekit.player.strategy_loading import LLM, OWN_STRATEGY, load
 from leaguekit.protocol.codes import mcp_url
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy
@@ -38,7 +38,7 @@ EXAMPLES = f"""examples:
                                                        under a manager that somebody else wrote
 
 Strategies: {", ".join(STRATEGIES)};
-or module:function, a function of your own that is given a context and returns a move;
+or {OWN_STRATEGY}, a function of your own that is given a context and returns a move;
 or llm, a language model at any OpenAI-compatible server. The model's options may also be in the environment, as
 LEAGUE_LLM_MODEL and so on. The key of its server is read only from the environment.
 The player registers, plays, prints each result, and ends with the league. Started again with the same name and
@@ -80,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="receive calls through this gateway; no port is opened, so not with --host, --port and --endpoint",
     )
     parser.add_argument("--name", help="its name in the league (default: the strategy's or the model's)")
-    parser.add_argument("--strategy", default="random", help="a name or module:function (default random)")
+    parser.add_argument("--strategy", default="random", help=f"a name, {OWN_STRATEGY} (default random)")
     parser.add_argument(
         "--profile",
         choices=["spec", "open"],

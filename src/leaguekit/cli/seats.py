@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import csv
 import io
 from pathlib import Path
 from typing import Any
 
 from leaguekit.cli import CommandError, read_input
-from leaguekit.cli.manager_client import admin_token, naming_token_file
-from leaguekit.cli.operate import add_options, call
-from leaguekit.cli.tables import csv_row, json_line, table
+from leaguekit.cli.manager_client import ManagerClient, admin_token, naming_token_file
+from leaguekit.cli.operate import add_options, ids_in_range
+from leaguekit.cli.tables import csv_row, json_line, pluralize, table
 from leaguekit.protocol.plain_text import sanitize_line
 
 EXAMPLES = """examples:
@@ -20,22 +21,30 @@ EXAMPLES = """examples:
   league seats new --names roster.csv --csv > codes.csv       for a mail merge: seat, name, email, code
   league seats list                     who has which seat
   league seats revoke S07               its code is no longer valid (the name or the code instead of S07 works, too)
+  league seats revoke S13-S24 S30       several
 
 A player registers with its code in the manager's URL: league player --manager 'http://…/mcp?seat=CODE'. The same code
 gives the same id, with a new token, at any time and from any machine. A player whose seat is revoked stays in the
 league: `league token rotate` voids its token, `league withdraw` removes it. A seat is required only with
 `league manager --require-seat`.
 The first line of a roster may have the names of the columns, in any order: name and email. Names and e-mail addresses
-are shown to the operator only. The CSV files of `league export` and `league report` have the seat and the e-mail
-address of each player.
+are shown to the operator only. A person who has a seat already gets another one only with --again. The CSV files of
+`league export` and `league report` have the seat and the e-mail address of each player. CSV is in UTF-8: in Excel, open
+it with Data > From Text/CSV.
 """
 MAX_PERSON_LENGTH = 200
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=["new", "list", "revoke"])
-    parser.add_argument("what", metavar="N|SEAT", nargs="?", help="how many (new); a seat's id, name or code (revoke)")
+    parser.add_argument(
+        "what",
+        metavar="N|SEAT",
+        nargs="*",
+        help="new: how many; revoke: seats by id, such as S07 or S13-S24, by name or by code",
+    )
     parser.add_argument("--names", metavar="FILE", type=Path, help="new: the people, as CSV: name, email")
+    parser.add_argument("--again", action="store_true", help="new: also for people who have a seat already")
     parser.add_argument("--csv", action="store_true", help="new and list: print CSV")
     add_options(parser)
 
@@ -43,26 +52,44 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     params = _params(options) | {"admin_token": admin_token(options)}
     with naming_token_file(options):
-        answer = call(options.manager, params)
+        answer = asyncio.run(_send(options, params))
     print(json_line(answer) if options.json else _as_text(options, answer))
     return 0
 
 
+async def _send(options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
+    async with ManagerClient(options.manager) as manager:
+        if options.action != "revoke":
+            return await manager.call(params)
+        before = {one["id"]: one for one in (await manager.call(params | {"command": "seats"}))["seats"]}
+        chosen: list[str] = []
+        for text in options.what:
+            in_range = ids_in_range(text, "S", before)
+            if in_range == []:
+                raise CommandError(f"there is no seat in {text}")
+            chosen += [text] if in_range is None else in_range
+        for one in chosen:
+            answer = await manager.call(params | {"seat": one})
+        revoked = [one["id"] for one in answer["seats"] if one != before.get(one["id"])]
+        several = f"{pluralize(len(revoked), 'seat')} revoked: {', '.join(revoked) or 'all were revoked already'}."
+        return answer | {"revoked": revoked} | ({"done": several} if len(chosen) > 1 else {})
+
+
 def _params(options: argparse.Namespace) -> dict[str, Any]:
     action, what = options.action, options.what
-    if options.names is not None and (action != "new" or what is not None):
+    if options.names is not None and (action != "new" or what):
         raise CommandError("--names is for `league seats new` without a number: it makes one seat per line of the file")
     if action == "list":
         return {"command": "seats"}
     if action == "revoke":
-        if what is None:
-            raise CommandError("name the seat to revoke by its id, such as S07, by its person, or by its code")
-        return {"command": "seats_revoke", "seat": what}
+        if not what:
+            raise CommandError("name the seats to revoke by ids, such as S07 or S13-S24, by persons, or by codes")
+        return {"command": "seats_revoke"}
     if options.names is not None:
-        return {"command": "seats_new", "people": _read_roster(options.names)}
-    if what is None or not what.isdecimal():
-        raise CommandError(f"say how many seats, such as `league seats new 30`, got {what!r}")
-    return {"command": "seats_new", "count": int(what)}
+        return {"command": "seats_new", "people": _read_roster(options.names), "again": options.again}
+    if len(what) != 1 or not what[0].isdecimal():
+        raise CommandError(f"say how many seats, such as `league seats new 30`, got {' '.join(what)!r}")
+    return {"command": "seats_new", "count": int(what[0])}
 
 
 def _read_roster(path: Path) -> list[tuple[str, str]]:
@@ -96,6 +123,10 @@ def _read_roster(path: Path) -> list[tuple[str, str]]:
 
 def _as_text(options: argparse.Namespace, answer: dict[str, Any]) -> str:
     seats = answer["seats"]
+    if options.action == "revoke":
+        seats = [one for one in seats if one["id"] in answer["revoked"]]
+        if not seats:
+            return "\n".join(_done(answer)).strip()
     if not seats:
         return "There are no seats; `league seats new 30` makes some."
     columns = {"seat": "id", "name": "name", "email": "email"}
@@ -107,7 +138,7 @@ def _as_text(options: argparse.Namespace, answer: dict[str, Any]) -> str:
         columns |= {"state": "state", "holder": "holder", "player": "display_name"}
     rows = [[one.get(key) or "" for key in columns.values()] for one in seats]
     if options.csv:
-        return "".join(map(csv_row, [[*columns], *rows])).rstrip("\r\n")
+        return "".join(map(csv_row, [[*columns], *rows])).rstrip("\n")
     return "\n".join([table([*columns], [[cell or "-" for cell in row] for row in rows]), *_done(answer)])
 
 

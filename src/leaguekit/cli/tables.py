@@ -52,9 +52,7 @@ def warn_of_replaced_moves(moves: Mapping[str, MoveOrigins]) -> None:
     """Warn on stderr about players whose moves were replaced. ``moves`` is by the players' names."""
     replaced = [(name, origins) for name, origins in moves.items() if origins.replaced]
     for name, origins in replaced[:MAX_WARNINGS]:
-        why = f", the first because {origins.reason}" if origins.reason else ""
-        share = f"{origins.replaced:,} of {pluralize(origins.total, 'move')} of {name}"
-        print(sanitize_line(f"Warning: {share} were replaced by other legal moves{why}"), file=sys.stderr, flush=True)
+        print(sanitize_line(f"Warning: {origins.describe_replaced(name)}"), file=sys.stderr, flush=True)
     if (more := len(replaced) - MAX_WARNINGS) > 0:
         others = pluralize(more, "more player")
         print(f"Warning: moves of {others} were replaced", file=sys.stderr, flush=True)
@@ -173,7 +171,8 @@ def escape_formula(cell: object) -> object:
 
 
 def csv_row(cells: Sequence[object]) -> str:
-    """A line of a CSV file by RFC 4180."""
+    """A line of a CSV file. It ends as lines of text do, so that grep, sed and cut can be used with it, too."""
     line = io.StringIO()
     csv.writer(line).writerow([escape_formula("" if cell is None else cell) for cell in cells])
-    return line.getvalue()
+    # The writer quotes a carriage return in a cell only if its own lines end with one.
+    return line.getvalue().removesuffix("\r\n") + "\n"

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
+
 from leaguekit.agents.calls import claimed_identity, ping
 from leaguekit.agents.logs import silenced_logging
 from leaguekit.agents.server import agent_server
@@ -28,7 +30,7 @@ from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import PastMatch
 from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES, check_can_play
-from leaguekit.player.strategy_loading import load
+from leaguekit.player.strategy_loading import OWN_STRATEGY, load
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code, with_code
 from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.patterns import valid
@@ -52,8 +54,9 @@ EXAMPLES = f"""examples:
 Without a URL the command is the agent's manager, referee and opponent in a league of one match. Start the agent with
 --manager http://127.0.0.1:8000/mcp, or with the port that is printed. With a URL the command is the referee and the
 opponent. If the agent there says that it has not registered yet, the command waits for its registration. The exit code
-is 0 if the match was played and every message of the agent was right, and 1 otherwise.
-Opponents: {", ".join(STRATEGIES)}, or module:function.
+is 0 if the match was played, every message of the agent was right, and no move replaced one of its strategy, by the
+agent's own statement. It is 1 otherwise.
+Opponents: {", ".join(STRATEGIES)}, or {OWN_STRATEGY}.
 """
 OPPONENT = "Opponent"
 LOOPBACK = "127.0.0.1"
@@ -233,8 +236,11 @@ class _FriendlyMatch:
         if faults := self._display.faults:
             count = "once" if faults == 1 else f"{faults} times"
             text += f"\nSomething was wrong {count}; `league check player` looks at everything."
-        self._display.end(outcome | {"faults": self._display.faults}, text)
-        return int(bool(self._display.faults) or lost_technically)
+        origins = self._display.origins
+        if replaced := origins.describe_replaced("its strategy"):
+            text += f"\nBut {replaced}."
+        self._display.end(outcome | {"faults": self._display.faults, "moves": msgspec.to_builtins(origins)}, text)
+        return int(bool(self._display.faults or origins.replaced) or lost_technically)
 
 
 def _displaying_handler(port: int, handler: Handler, display: ExchangeDisplay) -> Handler:

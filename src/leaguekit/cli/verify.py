@@ -135,5 +135,7 @@ def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
     warnings = f"; {pluralize(audit.warnings, 'warning')}" if audit.warnings else ""
     if faults := audit.faults + complete.is_missing_end:
         yield f"NOT OK: {pluralize(faults, 'fault')}{warnings}"
+    elif not counts.ended:
+        yield f"OK so far: everything holds, but no match has ended{warnings}"
     else:
         yield f"OK: everything holds, and the table is the one that its results make{warnings}"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
-from leaguekit.games.base import SIDES, Game, Knowledge, Outcome, Question, Side
+from leaguekit.games.base import CHANCE, SIDES, Game, Knowledge, Mover, Moves, Odds, Outcome, Question, Side, turn_fault
 
 Parity = Literal["even", "odd"]
 PARITIES: tuple[Parity, Parity] = ("even", "odd")
@@ -21,7 +21,7 @@ def number_parity(number: int) -> Parity:
 class Position(NamedTuple):
     """The number, hidden until the end, and what each side chose."""
 
-    number: int
+    number: int | None = None
     A: Parity | None = None
     B: Parity | None = None
 
@@ -36,34 +36,38 @@ class EvenOdd(Game[Position]):
         "may choose alike or not."
     )
 
-    def draw(self, seed: bytes) -> int:
+    def start(self) -> Position:
+        return Position()
+
+    def to_move(self, position: Position) -> tuple[Mover, ...]:
+        if position.number is None:
+            return CHANCE
+        return SIDES if position.A is None else ()
+
+    def odds(self, position: Position) -> Odds:  # noqa: ARG002 - always the same
+        return [(number, 1) for number in range(1, HIGHEST + 1)]
+
+    def roll(self, position: Position, seed: bytes, step: int) -> int:  # noqa: ARG002 - chance moves once
+        # Older than the rule of other games, and the same ever since.
         digest = sha256(b"even_odd" + seed).digest()
         # 256 is not a multiple of 10. Without the second draw, the six highest values would make 1 to 6 more likely.
         while digest[0] >= 256 - 256 % HIGHEST:
             digest = sha256(digest).digest()
         return digest[0] % HIGHEST + 1
 
-    def start(self, drawn: int | None) -> Position:
-        if drawn is None or not 1 <= drawn <= HIGHEST:
-            raise ValueError(f"even/odd is played with a number from 1 to {HIGHEST}, got {drawn}")
-        return Position(drawn)
-
-    def to_move(self, position: Position) -> tuple[Side, ...]:
-        return SIDES if position.A is None else ()
-
     def question(self, position: Position, side: Side) -> Question:
         return Question("choose_parity", [*PARITIES], self.view(position, side))
 
     def fault(self, position: Position, side: Side, move: Any) -> str | None:
-        if side not in self.to_move(position):
-            return "The game is over"
-        return None if move in PARITIES else f"Choice must be 'even' or 'odd', got {reprlib.repr(move)}"
+        if (fault := turn_fault(self.to_move(position), side)) is not None or move in PARITIES:
+            return fault
+        return f"Choice must be 'even' or 'odd', got {reprlib.repr(move)}"
 
-    def play(self, position: Position, moves: dict[Side, Any]) -> Position:
-        return Position(position.number, moves["A"], moves["B"])
+    def play(self, position: Position, moves: Moves) -> Position:
+        return Position(moves["chance"]) if "chance" in moves else Position(position.number, moves["A"], moves["B"])
 
     def outcome(self, position: Position) -> Outcome | None:
-        if position.A is None:
+        if position.number is None or position.A is None:
             return None
         parity = number_parity(position.number)
         number = f"the number was {position.number}, which is {parity}"
@@ -74,15 +78,12 @@ class EvenOdd(Game[Position]):
         return Outcome(winner, f"{{{winner}}} chose {parity} and {number}")
 
     def view(self, position: Position, side: Side | None) -> dict[str, Any]:  # noqa: ARG002 - all see the same
-        over = position.A is not None
+        number = None if position.A is None else position.number
         return {
-            "number": position.number if over else None,
-            "parity": number_parity(position.number) if over else None,
+            "number": number,
+            "parity": None if number is None else number_parity(number),
             "choices": {"A": position.A, "B": position.B},
         }
-
-    def choices(self, position: Position) -> dict[Side, str | None]:
-        return {"A": position.A, "B": position.B}
 
     def worth(self, known: Knowledge) -> Callable[[Any], float]:
         """Weigh a draw (1 point, if the opponent chooses the same) against a win (3, if the number is right)."""
@@ -96,6 +97,3 @@ class EvenOdd(Game[Position]):
             return same + 3 * right * (1 - same)
 
         return points
-
-    def moves(self, choice: str) -> list[Any]:
-        return [choice]

@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from leaguekit.games.base import SIDES, Game, Knowledge, Outcome, Question, Side, other
+from leaguekit.games.base import SIDES, Game, Knowledge, Moves, Outcome, Question, Side, other, turn_fault
 
 # Each with what it beats.
 BEATS = {"rock": "scissors", "paper": "rock", "scissors": "paper"}
@@ -25,7 +25,7 @@ class RockPaperScissors(Game[Position]):
 
     name = "rock_paper_scissors"
 
-    def start(self, drawn: int | None) -> Position:  # noqa: ARG002 - nothing is drawn
+    def start(self) -> Position:
         return Position()
 
     def to_move(self, position: Position) -> tuple[Side, ...]:
@@ -35,11 +35,11 @@ class RockPaperScissors(Game[Position]):
         return Question("throw", [*THROWS], self.view(position, side))
 
     def fault(self, position: Position, side: Side, move: Any) -> str | None:
-        if side not in self.to_move(position):
-            return "The game is over"
-        return None if move in THROWS else f"Throw must be 'rock', 'paper' or 'scissors', got {reprlib.repr(move)}"
+        if (fault := turn_fault(self.to_move(position), side)) is not None or move in THROWS:
+            return fault
+        return f"Throw must be 'rock', 'paper' or 'scissors', got {reprlib.repr(move)}"
 
-    def play(self, position: Position, moves: dict[Side, Any]) -> Position:  # noqa: ARG002 - there is one turn only
+    def play(self, position: Position, moves: Moves) -> Position:  # noqa: ARG002 - there is one turn only
         return Position(moves["A"], moves["B"])
 
     def outcome(self, position: Position) -> Outcome | None:
@@ -48,21 +48,15 @@ class RockPaperScissors(Game[Position]):
         if position.A == position.B:
             return Outcome(None, f"{{A}} and {{B}} both threw {position.A}")
         winner: Side = "A" if BEATS[position.A] == position.B else "B"
-        thrown = self.choices(position)
+        thrown = position._asdict()
         return Outcome(
             winner, f"{{{winner}}} threw {thrown[winner]}, {{{other(winner)}}} threw {thrown[other(winner)]}"
         )
 
     def view(self, position: Position, side: Side | None) -> dict[str, Any]:  # noqa: ARG002 - all see the same
-        return {"choices": self.choices(position)}
-
-    def choices(self, position: Position) -> dict[Side, str | None]:
-        return {"A": position.A, "B": position.B}
+        return {"choices": position._asdict()}
 
     def worth(self, known: Knowledge) -> Callable[[Any], float]:
         """Beat the most frequent choice. A draw against it is better than a loss."""
         choices = known.choices()
         return lambda throw: 3 * choices.count(BEATS.get(throw)) + choices.count(throw)
-
-    def moves(self, choice: str) -> list[Any]:
-        return [choice]

@@ -1,8 +1,11 @@
 """Tests for authors of games: ``check_game(MyGame())`` plays many games and reports the first rule that is broken.
 
-It uses only the interface ``Game``. The *observation* of a position is everything that the game returns about it: the
-sides to move, views, questions, outcome, and choices. Most rules are about observations. A hidden number, a move that
-is only checked, or a caller that modifies a view must not change them.
+It uses only the interface ``Game``. The *observation* of a position is everything that the game returns about it: who
+moves, views, pictures, questions, and the outcome. Most rules are about observations. A move that is only checked, or a
+caller that modifies a view, must not change them.
+
+What is hidden is checked by variations of a game: in a step, chance gives something else, or a side moves otherwise. As
+long as the other side sees the same as before, it must be asked the same, and the public must see the same.
 """
 
 from __future__ import annotations
@@ -13,20 +16,21 @@ import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
-from itertools import takewhile
 from typing import Any, NamedTuple
 
-from leaguekit.games.base import SIDES, Game, Outcome, Question, Side
+from leaguekit.games.base import CHANCE, SIDES, Game, Mover, Moves, Outcome, Question, Side, asked, has_chance, is_same
+from leaguekit.games.pictures import picture_fault
+from leaguekit.games.records import positions
 
 # Chooses one of the options. The text differs for every seed, turn and side.
 Chooser = Callable[[str, list[Any]], Any]
-Moves = dict[Side, Any]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
-_TURNS: tuple[tuple[Side, ...], ...] = ((), ("A",), ("B",), ("A", "B"))
-# The limits of messages: the drawn number, and the length of a choice as a text.
-_DRAWN = range(1, 11)
-_MAX_CHOICE = 100
+_TURNS: tuple[tuple[Mover, ...], ...] = ((), ("A",), ("B",), ("A", "B"), CHANCE)
+# The options that a question may list. A game with more legal moves states their number, and how a move is written.
+MAX_OPTIONS = 500
+# The steps of a game in which something else is tried.
+_MAX_VARIATIONS = 6
 _shorten = reprlib.repr
 
 
@@ -56,22 +60,22 @@ def hashed_choice(text: str, options: list[Any]) -> Any:
 
 
 def check_game(
-    game: Game[Any], seeds: Iterable[int] = range(100), choose: Chooser = hashed_choice, max_turns: int = 1_000
+    game: Game[Any], seeds: Iterable[int] = range(100), choose: Chooser = hashed_choice, max_turns: int | None = None
 ) -> None:
-    """Play a game for each seed and raise AssertionError, with a sentence, at the first rule that is broken."""
-    _check_names(game)
-    drawn = {seed: _drawn(game, seed) for seed in seeds}
-    _require(bool(drawn), "there must be a seed to play with")
-    numbers = sorted({number for number in drawn.values() if number is not None})
-    _require(not numbers or None not in drawn.values(), "draw must give a number for every seed, or None for every")
-    for seed, number in drawn.items():
-        history, observations = _played(game, number, seed, choose, max_turns)
-        for one, again in zip(observations, _observations(game, number, history), strict=True):
+    """Play a game for each seed and raise AssertionError, with a sentence, at the first rule that is broken.
+
+    ``max_turns`` is the number of turns within which a game must end. The default is the game's own ``max_turns``.
+    """
+    _check_attributes(game)
+    count = 0
+    for seed in seeds:
+        record, observations = _played(game, seed, choose, game.max_turns if max_turns is None else max_turns)
+        # As it is written and read again.
+        for one, again in zip(observations, _observations(game, _as_sent(record)), strict=True):
             _require(one == again, "the same moves must always lead to the same positions")
-        if number is not None:
-            # Each number is compared with the next one: what depends on the number differs in at least one pair.
-            another = numbers[(numbers.index(number) + 1) % len(numbers)]
-            _check_hidden(observations, _observations(game, another, history))
+        _check_hidden(game, record, seed)
+        count += 1
+    _require(count > 0, "there must be a seed to play with")
 
 
 def _require(holds: bool, rule: str) -> None:
@@ -79,58 +83,78 @@ def _require(holds: bool, rule: str) -> None:
         raise AssertionError(rule)
 
 
-def _check_hidden(observations: list[_Observation], others: Iterator[_Observation]) -> None:
-    # The end may depend on the number, and reveal it.
-    for face, another in takewhile(
-        lambda pair: not (pair[0].is_over or pair[1].is_over), zip(observations, others, strict=False)
-    ):
-        _require(face == another, "nothing that a game tells before its end must depend on the number drawn")
-
-
-def _check_names(game: Game[Any]) -> None:
+def _check_attributes(game: Game[Any]) -> None:
     name = getattr(game, "name", None)
     _require(
         isinstance(name, str) and _NAME.fullmatch(name) is not None,
         f"name must be up to 50 lower-case letters, digits and underscores, got {name!r}",
     )
     _require(type(game.luck) is str, "luck must be a sentence, or empty")
-
-
-def _drawn(game: Game[Any], seed: int) -> int | None:
-    text = str(seed).encode()
-    number = game.draw(text)
+    payoffs = game.payoff_range
     _require(
-        number is None or (type(number) is int and number in _DRAWN),
-        f"draw must give None or a number from 1 to 10, got {number!r}",
+        payoffs is None or (_are_payoffs(payoffs) and payoffs[0] < payoffs[1]),
+        f"payoff_range must be None, or the lowest and the highest payoff, got {payoffs!r}",
     )
-    _require(game.draw(text) == number, "draw must give the same number for the same seed")
-    return number
 
 
-def _played(
-    game: Game[Any], number: int | None, seed: int, choose: Chooser, max_turns: int
-) -> tuple[list[Moves], list[_Observation]]:
-    """One game to its end, with every position checked: the moves that were made, and the observations."""
-    history, observations = list[Moves](), list[_Observation]()
-    position = game.start(number)
+def _are_payoffs(value: Any) -> bool:
+    """Whether a value is a pair of numbers that JSON can write."""
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _played(game: Game[Any], seed: int, choose: Chooser, max_turns: int) -> tuple[list[Moves], list[_Observation]]:
+    """One game to its end, with every position checked: its record, and the observations."""
+    record, observations = list[Moves](), list[_Observation]()
+    position = game.start()
     _check_shape(game, position)
-    opening = _options(game, position)
+    options: list[Any] = []
+    turns = 0
     while True:
         observations.append(_observe(game, position))
-        _check_choices(game, position, {side for moves in history for side in moves})
-        _check_faults(game, position, _options(game, position) or opening)
+        options = _options(game, position) or options
+        _check_faults(game, position, options)
         _require(_observe(game, position) == observations[-1], "what a side answers must not show before it is played")
         _modify(_observed_values(game, position))
         _require(_observe(game, position) == observations[-1], "what is done to a view must not change the position")
-        if observations[-1].is_over:
-            return history, observations
-        _require(len(history) < max_turns, f"a game must end within {max_turns} turns")
-        moves = {
-            side: _as_sent(choose(f"{seed} {len(history)} {side}", game.question(position, side).valid_options))
-            for side in game.to_move(position)
-        }
-        history.append(moves)
+        movers = game.to_move(position)
+        if not movers:
+            return record, observations
+        if movers == CHANCE:
+            moves: Moves = {"chance": _rolled(game, position, str(seed).encode(), len(record))}
+        else:
+            turns += 1
+            _require(turns <= max_turns, f"a game must end within {max_turns} turns")
+            moves = {
+                side: _as_sent(choose(f"{seed} {len(record)} {side}", game.question(position, side).valid_options))
+                for side in asked(game, position)
+            }
+        record.append(moves)
         position = _after(game, position, moves)
+
+
+def _rolled(game: Game[Any], position: Any, seed: bytes, step: int) -> Any:
+    """What chance gives, checked."""
+    _require(has_chance(game), "a game in which chance moves must have odds, or a roll of its own")
+    odds = game.odds(position)
+    if odds is not None:
+        _require(
+            all(type(weight) is int and weight > 0 for _, weight in odds) and len(odds) > 0,
+            f"odds must be outcomes with weights, which are whole numbers from 1, got {_shorten(odds)}",
+        )
+        texts = {json.dumps(outcome, sort_keys=True) for outcome, _ in odds if _is_plain(outcome)}
+        _require(len(texts) == len(odds), f"outcomes of chance must be plain JSON, each one once, got {_shorten(odds)}")
+    rolled = game.roll(position, seed, step)
+    _require(_is_plain(rolled), f"what chance gives must be plain JSON, got {_shorten(rolled)}")
+    _require(
+        odds is None or any(is_same(rolled, outcome) for outcome, _ in odds),
+        f"what chance gives must be one of its odds, got {_shorten(rolled)}",
+    )
+    _require(is_same(game.roll(position, seed, step), rolled), "roll must give the same for the same seed and step")
+    return _as_sent(rolled)
 
 
 def _after(game: Game[Any], position: Any, moves: Moves) -> Any:
@@ -146,32 +170,87 @@ def _after(game: Game[Any], position: Any, moves: Moves) -> Any:
     return after
 
 
-def _observations(game: Game[Any], number: int | None, history: list[Moves]) -> Iterator[_Observation]:
-    """The observations when these moves are made with this number, one by one, until the game is over."""
-    position = game.start(number)
-    yield _observe(game, position)
-    for moves in history:
-        position = game.play(position, dict(moves))
+def _observations(game: Game[Any], record: list[Moves]) -> Iterator[_Observation]:
+    """The observations when a game is played again from its record, one by one."""
+    for position in positions(game, record):
         yield _observe(game, position)
 
 
+# What is hidden
+
+
+def _check_hidden(game: Game[Any], record: list[Moves], seed: int) -> None:
+    """Check some variations of a game, in each of which one mover does something else in one step."""
+    places = [(step, mover) for step, moves in enumerate(record) for mover in moves]
+    played = [*positions(game, record)]
+    for number in range(min(len(places), _MAX_VARIATIONS)):
+        step, mover = hashed_choice(f"{seed} {number}", places)
+        others = [one for one in _possible(game, played[step], mover) if not is_same(one, record[step][mover])]
+        if not others:
+            continue
+        varied = [*record[:step], {**record[step], mover: hashed_choice(f"{seed} {step}", others)}, *record[step + 1 :]]
+        _check_variation(game, played, varied, mover)
+
+
+def _possible(game: Game[Any], position: Any, mover: Mover) -> list[Any]:
+    if mover == "chance":
+        return [outcome for outcome, _ in game.odds(position) or ()]
+    return game.question(position, mover).valid_options
+
+
+def _check_variation(game: Game[Any], played: list[Any], varied: list[Moves], mover: Mover) -> None:
+    """Check that a side learns nothing from questions, and the public from its view, that the side does not see."""
+    unaware = [side for side in SIDES if side != mover]
+    try:
+        for one, another in zip(played[:-1], positions(game, varied), strict=False):
+            if game.to_move(one) != game.to_move(another):
+                # What happens next depends on what was hidden, and may reveal it.
+                return
+            unaware = [side for side in unaware if _text(game.view(one, side)) == _text(game.view(another, side))]
+            for side in unaware:
+                _require(
+                    _text(game.view(one, None)) == _text(game.view(another, None)),
+                    f"the public must not see what {side} does not see",
+                )
+                _require(
+                    _asked_of(game, one, side) == _asked_of(game, another, side),
+                    f"a question to {side} must not depend on what {side} does not see",
+                )
+    except ValueError:
+        # From here on the moves are not legal in the variation.
+        return
+
+
+def _asked_of(game: Game[Any], position: Any, side: Side) -> str:
+    """What a side is told beside its view: its question, and what is wrong with a move."""
+    question = game.question(position, side) if side in game.to_move(position) else None
+    return _text([question, _fault(game, position, side, None)])
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=repr)
+
+
+# Positions and their observations
+
+
 def _observe(game: Game[Any], position: Any) -> _Observation:
-    content = json.dumps(_observed_values(game, position), sort_keys=True, default=repr)
-    return _Observation(not game.to_move(position), content)
+    return _Observation(not game.to_move(position), _text(_observed_values(game, position)))
 
 
 def _observed_values(game: Game[Any], position: Any) -> list[Any]:
     """Everything that the game returns about a position."""
-    sides = game.to_move(position)
+    sides = asked(game, position)
     views = [game.view(position, viewer) for viewer in (*SIDES, None)]
+    pictures = [game.picture(game.view(position, viewer)) for viewer in (*SIDES, None)]
     questions = [game.question(position, side) for side in sides]
     faults = [_fault(game, position, side, None) for side in SIDES]
-    return [sides, game.outcome(position), *views, *questions, *faults, game.choices(position)]
+    return [game.to_move(position), game.outcome(position), *views, *pictures, *questions, *faults]
 
 
 def _options(game: Game[Any], position: Any) -> list[Any]:
-    """The legal moves of the first side to move; none when the game is over."""
-    return [option for side in game.to_move(position)[:1] for option in game.question(position, side).valid_options]
+    """The legal moves of the first side to move; none when the game is over, or chance moves."""
+    return [option for side in asked(game, position)[:1] for option in game.question(position, side).valid_options]
 
 
 def _modify(value: Any) -> None:
@@ -199,50 +278,60 @@ def _is_plain(value: Any) -> bool:
 
 def _check_shape(game: Game[Any], position: Any) -> None:
     """Whether everything that the game tells of a position is of the right kind."""
-    sides = game.to_move(position)
-    _require(sides in _TURNS, f"to_move must be (), ('A',), ('B',) or ('A', 'B'), got {sides!r}")
+    movers = game.to_move(position)
+    _require(movers in _TURNS, f"to_move must be (), ('A',), ('B',), ('A', 'B') or ('chance',), got {movers!r}")
     outcome = game.outcome(position)
-    _require(not sides or outcome is None, "there must be no outcome while somebody is to move")
-    _require(bool(sides) or outcome is not None, "there must be an outcome when nobody is to move")
+    _require(not movers or outcome is None, "there must be no outcome while somebody is to move")
+    _require(bool(movers) or outcome is not None, "there must be an outcome when nobody is to move")
     if outcome is not None:
-        _check_outcome(outcome)
+        _check_outcome(game, outcome)
     for viewer in (*SIDES, None):
         view = game.view(position, viewer)
         _require(type(view) is dict and _is_plain(view), f"a view must be plain JSON, got {_shorten(view)}")
-    for side in sides:
+        picture = game.picture(view)
+        if picture is not None:
+            _require(_is_plain(picture), f"a picture must be plain JSON, got {_shorten(picture)}")
+            _require((fault := picture_fault(picture)) is None, str(fault))
+    for side in asked(game, position):
         _check_question(game.question(position, side))
     shown = game.position(game.view(position, None))
     if shown is not None:
         _require(
-            [game.to_move(shown), _options(game, shown)] == [sides, _options(game, position)],
+            [game.to_move(shown), _options(game, shown)] == [movers, _options(game, position)],
             "position must give a position with the same moves as the one whose view it is given",
         )
-    choices = game.choices(position)
-    _require(type(choices) is dict and set(choices) == set(SIDES), "choices must have both sides")
-    for choice in choices.values():
-        _require(
-            choice is None or (type(choice) is str and 1 <= len(choice) <= _MAX_CHOICE),
-            f"a side's choices must be None or up to {_MAX_CHOICE} characters of text, got {_shorten(choice)}",
-        )
 
 
-def _check_outcome(outcome: Any) -> None:
+def _check_outcome(game: Game[Any], outcome: Any) -> None:
     _require(isinstance(outcome, Outcome), f"outcome must be None or an Outcome, got {_shorten(outcome)}")
     _require(outcome.winner in (*SIDES, None), f"the winner must be 'A', 'B' or None, got {_shorten(outcome.winner)}")
     reason = outcome.reason
     _require(type(reason) is str and reason.strip() != "", "an outcome must have a reason in words")
     rest = reason.replace("{A}", "").replace("{B}", "")
     _require(not {"{", "}"} & set(rest), "a reason must have no braces but {A} and {B}, where the players' names go")
+    low, high = game.payoff_range or (-math.inf, math.inf)
+    payoffs = outcome.payoffs
+    _require(
+        payoffs is not None or game.payoff_range is None, "a game with a payoff_range must give payoffs at its end"
+    )
+    _require(
+        payoffs is None or (_are_payoffs(payoffs) and all(low <= payoff <= high for payoff in payoffs)),
+        f"payoffs must be two numbers within payoff_range, got {_shorten(payoffs)}",
+    )
 
 
 def _check_question(question: Any) -> None:
     _require(isinstance(question, Question), f"question must be a Question, got {_shorten(question)}")
-    move_type, options, context = question
+    move_type, options, context, total, syntax = question
     _require(type(move_type) is str and move_type != "", "move_type must be text")
     _require(type(options) is list and _is_plain(options), f"valid_options must be plain JSON, got {_shorten(options)}")
     _require(options != [], "a side that is to move must have a legal move")
     _require(len({json.dumps(option, sort_keys=True) for option in options}) == len(options), "no option comes twice")
     _require(type(context) is dict and _is_plain(context), f"a context must be plain JSON, got {_shorten(context)}")
+    _require(len(options) <= MAX_OPTIONS, f"at most {MAX_OPTIONS} options are listed; give their number as total")
+    if total is not None:
+        _require(type(total) is int and total > len(options), f"total must be more than is listed, got {total!r}")
+        _require(type(syntax) is str and syntax.strip() != "", "where not all moves are listed, there must be a syntax")
 
 
 def _check_faults(game: Game[Any], position: Any, options: list[Any]) -> None:
@@ -253,11 +342,13 @@ def _check_faults(game: Game[Any], position: Any, options: list[Any]) -> None:
             faults = [_fault(game, position, side, move) for move in (*options, *_INVALID_MOVES)]
             _require(None not in faults, "a side that is not to move must have no legal move")
             continue
-        legal = game.question(position, side).valid_options
+        question = game.question(position, side)
+        legal = question.valid_options
         for move in legal:
             fault = _fault(game, position, side, _as_sent(move))
             _require(fault is None, f"every valid option must be legal, but of {_shorten(move)} fault says: {fault}")
-        for move in _invalid_moves(legal):
+        # What else is legal is known only if all moves are listed.
+        for move in _invalid_moves(legal) if question.total is None else ():
             if _fault(game, position, side, move) is None:
                 raise AssertionError(f"only the valid options must be legal, but fault takes {_shorten(move)}")
 
@@ -286,8 +377,3 @@ def _similar(option: Any) -> Iterator[Any]:
         yield from (option.upper(), option.capitalize(), option[:1], f" {option}", f"{option}\n")
     elif isinstance(option, int):
         yield from (float(option), option + 1, -option)
-
-
-def _check_choices(game: Game[Any], position: Any, moved: set[Side]) -> None:
-    for side, choice in game.choices(position).items():
-        _require((choice is not None) == (side in moved), "choices must be None for a side that chose nothing, only")

@@ -9,7 +9,7 @@ import reprlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from leaguekit.games.base import SIDES, Game, Knowledge, Outcome, Question, Side
+from leaguekit.games.base import SIDES, Game, Knowledge, Moves, Outcome, Question, Side, turn_fault
 
 MARKS: dict[Side, str] = {"A": "X", "B": "O"}
 FREE = "."
@@ -50,7 +50,7 @@ class TicTacToe(Game[Position]):
     name = "tic_tac_toe"
     max_turns = 9
 
-    def start(self, drawn: int | None) -> Position:  # noqa: ARG002 - nothing is drawn
+    def start(self) -> Position:
         return Position()
 
     def to_move(self, position: Position) -> tuple[Side, ...]:
@@ -62,16 +62,15 @@ class TicTacToe(Game[Position]):
         return Question("place_mark", position.free(), self.view(position, side))
 
     def fault(self, position: Position, side: Side, move: Any) -> str | None:
-        to_move = self.to_move(position)
-        if side not in to_move:
-            return "It is the other player's turn" if to_move else "The game is over"
+        if (fault := turn_fault(self.to_move(position), side)) is not None:
+            return fault
         # Python treats True and 1.0 as equal to 1; the rules do not.
         if type(move) is int and move in position.free():
             return None
         free = ", ".join(map(str, position.free()))
         return f"Move must be the number of a free cell ({free}), got {reprlib.repr(move)}"
 
-    def play(self, position: Position, moves: dict[Side, Any]) -> Position:
+    def play(self, position: Position, moves: Moves) -> Position:
         return Position((*position.moves, *moves.values()))
 
     def outcome(self, position: Position) -> Outcome | None:
@@ -87,8 +86,9 @@ class TicTacToe(Game[Position]):
         public: dict[str, Any] = {"board": position.board(), "moves": [*position.moves]}
         return public if side is None else public | {"your_mark": MARKS[side]}
 
-    def choices(self, position: Position) -> dict[Side, str | None]:
-        return {side: ",".join(map(str, position.of(side))) or None for side in SIDES}
+    def picture(self, view: dict[str, Any]) -> dict[str, Any]:
+        cells = [mark.replace(FREE, "") for mark in _board(view)]
+        return {"kind": "grid", "rows": [cells[:3], cells[3:6], cells[6:]]}
 
     def worth(self, known: Knowledge) -> Callable[[Any], float]:
         """Win, else block, else take the centre, else a corner."""
@@ -112,10 +112,6 @@ class TicTacToe(Game[Position]):
             raise ValueError(f"cannot read the board {board!r}")
         # The order in which the cells were marked does not matter any more.
         return Position(tuple(marked[SIDES[turn % 2]][turn // 2] for turn in range(9 - board.count(FREE))))
-
-    def moves(self, choice: str) -> list[Any]:
-        # A text that is not a cell is left as it is, and ``fault`` rejects it.
-        return [int(cell) if cell.isdecimal() else cell for cell in choice.split(",")]
 
 
 def _board(view: dict[str, Any]) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from leaguekit.games import game
-from leaguekit.games.base import DEFAULT_GAME, SIDES, Side, settled
+from leaguekit.games.base import DEFAULT_GAME, SIDES, Side, is_same
+from leaguekit.games.records import record_from_choices, replay
 from leaguekit.match.move_messages import DOCUMENTED, MOVE_MESSAGES
 
 GAME = game(DEFAULT_GAME)
@@ -26,17 +27,17 @@ def chosen(answer: dict[str, Any]) -> Any:
 
 def can_be_drawn(number: Any) -> bool:
     """Return whether the game can be played with a number."""
-    try:
-        GAME.start(number)
-    except (TypeError, ValueError):
-        return False
-    return type(number) is int
+    return any(is_same(number, possible) for possible, _ in GAME.odds(GAME.start()) or ())
+
+
+def draw_number(seed: str) -> int:
+    """Return the number that is drawn in a match with this seed, in hex. Raises ValueError for another text."""
+    return int(GAME.roll(GAME.start(), bytes.fromhex(seed), 0))
 
 
 def winning_side(number: int, choices: dict[Side, str]) -> Side | None:
     """Return the side that wins with a number and the choices of both players; None for a draw."""
-    outcome = settled(GAME, number, {**choices})
-    return None if outcome is None else outcome.winner
+    return replay(GAME, record_from_choices(GAME, number, {**choices})).winner
 
 
 def choices_for(number: int, winner: Side | None) -> dict[Side, str]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import Side
-from leaguekit.kit.checks import Check, CheckSettings, Evidence, NotRun, run_checks
+from leaguekit.kit.checks import Check, CheckSettings, Evidence, NotRun, display, run_checks
 from leaguekit.kit.exchanges import (
     Exchange,
     ExchangesByName,
@@ -28,7 +28,7 @@ from leaguekit.kit.field_checks import MessagesByName, value
 from leaguekit.kit.report import Report
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.ids import MANAGER, AgentRole, match_conversation
+from leaguekit.protocol.ids import CHECK_LEAGUE_PREFIX, MANAGER, AgentRole, match_conversation
 from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING, Method
 from leaguekit.transport.dialects.responses import is_refusal
 
@@ -143,7 +143,7 @@ class AgentHarness(Harness):
         super().__init__(world, network, settings)
         self.manager_url = ""
         self.inbox = Inbox(self.respond, world.now)
-        self.league_id = f"league_check_{world.entropy(4).hex()}"
+        self.league_id = f"{CHECK_LEAGUE_PREFIX}{world.entropy(4).hex()}"
         self.token = tokens.new_token(self.agent_id, world.entropy(tokens.ENTROPY_BYTES))
         self.key = tokens.signing_key(self.token)
         self.why_not_registered = f"the {self.role} does not register: its URL was given"
@@ -159,7 +159,11 @@ class AgentHarness(Harness):
         await self.open(port)
         # The name of the agent is known only after its registration.
         outcomes = await run_checks(checks, self, self.settings)
-        return Report(self.role, self.name, outcomes)
+        return Report(self.role, self.name, outcomes, display(self.remark()))
+
+    def remark(self) -> str:
+        """Return what the conclusion says beside the checks; usually nothing."""
+        return ""
 
     async def open(self, port: int = 0) -> None:
         """Listen as the manager, and ask the person at the terminal to start the agent."""

@@ -18,11 +18,15 @@ RECOMMENDATION = "!"
 
 @dataclass(frozen=True)
 class Report:
-    """The outcomes of all checks of one agent, in their order. ``subject`` is the name of the agent."""
+    """The outcomes of all checks of one agent, in their order. ``subject`` is the name of the agent.
+
+    ``remark`` is a clause that the conclusion adds. It is safe to print.
+    """
 
     role: str
     subject: str
     outcomes: Sequence[Outcome]
+    remark: str = ""
 
     def count(self, state: State, *, is_required: bool) -> int:
         return sum(one.state == state and one.check.is_required is is_required for one in self.outcomes)
@@ -114,10 +118,12 @@ def summary(report: Report) -> Iterator[str]:
     name = sanitize_line(report.subject)
     if report.obstacle:
         yield f"The kit could not do its work, so this says nothing certain about {name}: {report.obstacle}."
-    elif failed:
-        yield f"NOT OK: {name} does not conform to league.v2; {failed} of what is required failed."
+        return
+    remark = f" But {report.remark}." if report.remark else ""
+    if failed:
+        yield f"NOT OK: {name} does not conform to league.v2; {failed} of what is required failed.{remark}"
     else:
-        yield f"OK: nothing that is required of {name} failed."
+        yield f"OK{' by the protocol' * bool(remark)}: nothing that is required of {name} failed.{remark}"
 
 
 def as_json(report: Report) -> str:

@@ -263,7 +263,7 @@ class SettingsChanged(_Event, frozen=True, kw_only=True):
 
 
 class PlayerWithdrawn(_Event, frozen=True, kw_only=True):
-    """A player left the league. Its results remain valid."""
+    """A player was withdrawn from the league, by the operator or because of its endpoint. Its results remain valid."""
 
     player_id: str
     reason: str

@@ -255,8 +255,8 @@ def _replaced_move_sentences(league: League) -> Iterator[str]:
 
 
 def _frequency(chance: float, at_most: str = "") -> str:
-    """A probability in words."""
-    if chance > 0.99:
+    """A probability in words. With ``at_most`` it is an upper bound, and the true one may be far below."""
+    if chance > 0.99 and not at_most:
         return "in nearly every such league"
     if chance < 0.001:
         return "in fewer than 1 of 1,000 such leagues"

@@ -72,7 +72,8 @@ def change_settings(league: League, changes: Mapping[str, object], reason: str, 
     """Change settings that may change in mid-season. Settings that have the value already are left out."""
     for name in changes:
         if name not in Settings.__struct_fields__:
-            raise ProtocolError("E044", f"{unknown_setting(name).capitalize()}.")
+            detail = unknown_setting(name)
+            raise ProtocolError("E044", f"{detail[0].upper()}{detail[1:]}.")
         if name not in CHANGEABLE:
             fixed = f"{name} cannot be changed after the league's creation; these can: {', '.join(CHANGEABLE)}"
             raise ProtocolError("E044", f"{fixed}.")

@@ -7,15 +7,16 @@ documents require less than our own referees report.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
 from leaguekit.games import GAMES
-from leaguekit.games.base import Game, Side, settled
+from leaguekit.games.base import Game, Side, has_chance
+from leaguekit.games.records import record_from_choices, replay
 from leaguekit.league.records import Match
 from leaguekit.match.draw import match_seed, opens
+from leaguekit.match.move_messages import promise
 from leaguekit.match.rulings import RULINGS
 from leaguekit.protocol.messages import MatchResult, ResultDetails
 
@@ -69,7 +70,8 @@ def judge(
     game = GAMES.get(game_type)
     if game is None:
         return Judgement(faults, [f"the game {game_type} is not known here"], False, False, False, [])
-    derived = None if seed is None else game.draw(match_seed(seed, match.id, attempt))
+    promised = None if seed is None else promise(game, match_seed(seed, match.id, attempt))
+    derived = promised if isinstance(promised, int) else None
     not_checkable: list[str] = []
     doubts: list[str] = []
     done: list[bool] = []
@@ -101,15 +103,13 @@ def _check_outcome(game: Game[Any], match: Match, result: MatchResult) -> bool:
     number = details.drawn_number or None
     if None in choices.values():
         raise _Doubtful("the referee did not tell what was chosen")
-    if number is None and _has_draw(game):
+    if number is None and has_chance(game):
         raise _Doubtful("the referee did not tell what was drawn")
     try:
-        outcome = settled(game, number, choices)
+        outcome = replay(game, record_from_choices(game, number, choices))
     except ValueError as error:
         why = str(error).replace("{A}", match.a).replace("{B}", match.b)
         raise _Wrong(f"choices that {game.name} allows", f"{_describe_play(details)} ({why})") from None
-    if outcome is None:
-        raise _NotCheckable(f"the choices in {game.name} do not tell its moves")
     by_side: dict[Side | None, str | None] = {"A": match.a, "B": match.b, None: None}
     winner = by_side[outcome.winner]
     if winner != result.winner:
@@ -119,7 +119,7 @@ def _check_outcome(game: Game[Any], match: Match, result: MatchResult) -> bool:
 
 def _check_opening(game: Game[Any], details: ResultDetails, derived: int | None) -> bool:
     """Open the commitment to the draw. Return whether there was one."""
-    if not _has_draw(game):
+    if not has_chance(game):
         return False
     if details.draw_commitment is UNSET:
         raise _NotCheckable("the referee did not commit to its draw")
@@ -139,7 +139,7 @@ def _check_opening(game: Game[Any], details: ResultDetails, derived: int | None)
 def _check_derivation(game: Game[Any], details: ResultDetails, derived: int | None, *, has_seed: bool) -> bool:
     """Compare the draw with the draw from the league's seed. Return whether there was a draw."""
     number = details.drawn_number or None
-    if number is None or not _has_draw(game):
+    if number is None or not has_chance(game):
         return False
     if not has_seed:
         raise _NotCheckable("the referee does not know the league's seed")
@@ -158,11 +158,6 @@ def _ruling_faults(details: ResultDetails) -> list[Discrepancy]:
     if row is None or (row.status == details.status and row.ruled_by != "manager"):
         return []
     return [Discrepancy(f"a referee's ruling of {details.status}", f"the ruling {details.ruling}")]
-
-
-@cache
-def _has_draw(game: Game[Any]) -> bool:
-    return game.draw(b"") is not None
 
 
 def _describe_winner(winner: str | None) -> str:

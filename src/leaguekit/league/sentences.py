@@ -185,7 +185,7 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     e.LeagueResumed: lambda event: f"The operator lets the league go on{_because(event.reason)}",
     e.SettingsChanged: _changed,
     e.PlayerReadmitted: lambda event: f"{event.player_id} may come back{_because(event.reason)}",
-    e.PlayerWithdrawn: lambda event: f"{event.player_id} withdraws{_because(event.reason)}",
+    e.PlayerWithdrawn: lambda event: f"{event.player_id} is withdrawn from the league{_because(event.reason)}",
     e.PlayerDisqualified: lambda event: f"{event.player_id} is disqualified{_because(event.reason)}",
     e.MatchReplayed: lambda event: f"{event.match_id}: is to be played again{_because(event.reason)}",
     e.ResultCorrected: lambda event: (

@@ -182,4 +182,4 @@ def unknown_setting(name: str) -> str:
     """The error for a setting that does not exist, with the nearest one that does."""
     known = Settings.__struct_fields__
     near = get_close_matches(name, known, 1, 0.5)
-    return f"there is no setting {name!r}; {f'did you mean {near[0]!r}?' if near else 'there are ' + ', '.join(known)}"
+    return f"there is no setting {name!r}; {f'the nearest is {near[0]!r}' if near else 'there are ' + ', '.join(known)}"

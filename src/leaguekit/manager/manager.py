@@ -371,7 +371,7 @@ class Manager:
         if request.auth_token is UNSET:
             raise ProtocolError("E011")
         agent = self.ledger.league.agent_with(tokens.verifier(request.auth_token))
-        if agent is not None:
+        if isinstance(agent, Referee) and agent.shows_own_token:
             self._check_shown_token(agent, request, peer)
         if agent is None or (kind is not None and type(agent) is not kind):
             context = {
@@ -386,13 +386,11 @@ class Manager:
             raise ProtocolError("E053", f"This is the league {self.league_id}.")
         return agent
 
-    def _check_shown_token(self, agent: Player | Referee, request: AgentRequest, peer: Peer) -> None:
+    def _check_shown_token(self, agent: Referee, request: AgentRequest, peer: Peer) -> None:
         """Check the token of a referee that shows it to players. Raises ProtocolError if it may not be used here.
 
         Such a token counts only for the messages of document 001, and only from the host of the referee's endpoint.
         """
-        if isinstance(agent, Player) or not agent.shows_own_token:
-            return
         if not isinstance(request, m.MatchResultReport | m.LeagueQuery):
             raise ProtocolError("E012", f"Players have seen the token of {agent.id}: it does not count for this.")
         if not self._admission.accepts_token_from(agent, peer):

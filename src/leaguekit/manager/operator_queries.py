@@ -48,6 +48,8 @@ class Operation(msgspec.Struct, kw_only=True):
     seat: str = ""
     # For new seats: the name and the e-mail address of each person.
     people: list[tuple[str, str]] = []
+    # Whether people that have a seat get another one.
+    again: bool = False
     # The settings that are changed.
     settings: dict[str, str | int | float] = {}
     # For a player that never registers: where it listens, and its name.

@@ -1,7 +1,8 @@
 """Records agents that tried to register and were refused, so that the operator sees each of them and the reason.
 
 Anybody can send registrations, so their number is limited in the log and in memory. An agent that is refused again is
-recorded only when the number of its attempts has doubled. The remaining attempts are only counted.
+recorded only when the reason is another one, or the number of its attempts has doubled. The remaining attempts are only
+counted.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from leaguekit.transport.server.origin_headers import address_block, peer_addres
 from leaguekit.transport.token_buckets import TokenBuckets
 
 # How often attempts are recorded: in all, and from one address.
-ALL_BURST, ALL_PER_SECOND = 200.0, 0.1
-ADDRESS_BURST, ADDRESS_PER_SECOND = 20.0, 1 / 60
+ALL_BURST, ALL_PER_SECOND = 500.0, 0.1
+# A whole class may come from one address.
+ADDRESS_BURST, ADDRESS_PER_SECOND = 100.0, 1 / 20
 MAX_NAME, MAX_ENDPOINT, MAX_REASON = 100, 200, 300
 # A refusal that only says to try again later. The agent will.
 _TRY_AGAIN = "E059"
@@ -67,19 +69,20 @@ class RefusedRegistrations:
         if code == _TRY_AGAIN:
             return
         name, endpoint = sanitize_line(name)[:MAX_NAME], sanitize_line(endpoint)[:MAX_ENDPOINT]
+        reason = sanitize_line(reason)
+        reason = reason if len(reason) <= MAX_REASON else f"{reason[: MAX_REASON - 1]}…"
         address, refused = peer_address(peer.host), self._ledger.league.refused
         key = refused_key(role, endpoint, name, address)
         count = 1
         if (known := refused.get(key)) is not None:
             count += self._uncounted[key]
-            if known.code == code and count < known.count:
+            if (known.code, known.reason) == (code, reason) and count < known.count:
                 self._uncounted[key] = count
                 return
         if self._addresses.take(address_block(peer.host)) or self._all.take(""):
             self.unrecorded += 1
             return
         self._uncounted.pop(key, None)
-        reason = sanitize_line(reason)[:MAX_REASON]
         self._ledger.record(
             [
                 RegistrationRefused(

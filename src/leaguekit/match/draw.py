@@ -1,7 +1,8 @@
-"""The draw of a match: its seed, and how a referee commits to a number before the choices and discloses it after them.
+"""The chance of a match: its seed, and how a referee commits to it before the choices and discloses it after them.
 
-The commitment is the SHA-256 of the text ``<nonce in hex>:<number>``. While the nonce is secret, the commitment says
-nothing about the number. When both are published, anybody can check that the number was not chosen afterwards.
+The commitment is the SHA-256 of the text ``<nonce in hex>:<number>`` in the game of the documents, and of
+``<nonce in hex>:<seed in hex>`` in all other games with chance. While the nonce is secret, the commitment says nothing
+about them. When both are published, anybody can check that nothing was chosen afterwards.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from collections.abc import Callable
 from functools import lru_cache
 
 
-def commitment(nonce: bytes, number: int) -> str:
+def commitment(nonce: bytes, promised: int | str) -> str:
     """The commitment that a referee publishes before the choices."""
-    return hashlib.sha256(f"{nonce.hex()}:{number}".encode("ascii")).hexdigest()
+    return hashlib.sha256(f"{nonce.hex()}:{promised}".encode()).hexdigest()
 
 
-def opens(committed: str, nonce_hex: str, number: int) -> bool:
-    """Whether a commitment was made with this nonce and number."""
+def opens(committed: str, nonce_hex: str, promised: int | str) -> bool:
+    """Whether a commitment was made with this nonce, and with this number or seed."""
     try:
-        return committed == commitment(bytes.fromhex(nonce_hex), number)
+        return committed == commitment(bytes.fromhex(nonce_hex), promised)
     except ValueError:
         return False
 

@@ -16,6 +16,9 @@ The table has the phases of a side, and what each input does in a phase. Any oth
 
 When neither side has an open ask, the match goes on: to the calls, to the next turn, or to its end. ``Withdrawn`` ends
 the match at any time.
+
+Chance is an effect and an input, too: the caller answers a ``Roll`` at once by ``Rolled``. The machine itself has no
+randomness, so it can be played again from the record of its steps.
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET, Struct
 
-from leaguekit.games.base import SIDES, Game, Question, Side, other
-from leaguekit.match.move_messages import messages_of
+from leaguekit.games.base import CHANCE, SIDES, Game, Moves, Question, Side, other
+from leaguekit.games.records import choices_of
+from leaguekit.match.move_messages import drawn_number, messages_of
 from leaguekit.match.rulings import Ruling, Verdict, sentence, verdict_by_fault, verdict_by_play
 from leaguekit.match.signals import (
     Ask,
@@ -42,6 +46,8 @@ from leaguekit.match.signals import (
     NoAnswer,
     RefereeLate,
     RequestKind,
+    Roll,
+    Rolled,
     Seat,
     SendError,
     StageEntered,
@@ -167,16 +173,16 @@ class _Evidence(Struct, frozen=True):
 class Match:
     """One attempt at a match. Call ``start`` once, and then ``handle`` with each input."""
 
-    def __init__(
-        self, game: Game[Any], match_id: str, players: dict[Side, Seat], limits: Limits, drawn: int | None
-    ) -> None:
+    def __init__(self, game: Game[Any], match_id: str, players: dict[Side, Seat], limits: Limits) -> None:
         self.game = game
         self.match_id = match_id
         self._limits = limits
         self._seconds: dict[RequestKind, float] = {"join": limits.join, "move": limits.choice}
-        self._drawn = drawn
-        self._position = game.start(drawn)
-        self._moves: dict[Side, Any] = {}
+        self._position = game.start()
+        # The steps that were played, and the moves of the present step.
+        self.record: list[Moves] = []
+        self._moves: Moves = {}
+        self._awaits_chance = False
         self._players = {side: self._make_player(side, players[side]) for side in SIDES}
         self.stage: MatchState = "WAITING_FOR_PLAYERS"
         self._in_play = False
@@ -234,6 +240,8 @@ class Match:
             return []
         if isinstance(given, Withdrawn):
             return self._withdraw(given, now)
+        if isinstance(given, Rolled):
+            return self._roll(given, now)
         player = self._players[given.side]
         handler = self._TABLE.get((player.phase, type(given)))
         if handler is None or (given.ask is not None and given.ask != player.ask):
@@ -312,6 +320,14 @@ class Match:
             return [Void(late, self._evidence()())]
         return [Void(f"the referee could not call {player.id}: {given.why}", self._evidence()(), player.id)]
 
+    def _roll(self, given: Rolled, now: float) -> list[Effect]:
+        if not self._awaits_chance or given.step != len(self.record):
+            return []
+        self._awaits_chance = False
+        self._moves = {"chance": given.outcome}
+        self._play()
+        return self._go_on(now)
+
     def _withdraw(self, given: Withdrawn, now: float) -> list[Effect]:
         player = self._players[given.side]
         player.note(given.ruling, None, now)
@@ -345,28 +361,40 @@ class Match:
         if self.stage == "WAITING_FOR_PLAYERS":
             effects.append(self._enter("COLLECTING_CHOICES"))
         else:
-            self._position = self.game.play(self._position, self._moves)
-            self._moves = {}
-        outcome = self.game.outcome(self._position)
-        if outcome is None:
-            return [*effects, *self._call(now)]
-        choices = self.game.choices(self._position)
-        verdict = verdict_by_play(
-            outcome, self._ids(), drawn=self._drawn, choices=choices, make_evidence=self._evidence()
-        )
-        return [*effects, self._enter("DRAWING_NUMBER"), *self._finish(verdict)]
+            self._play()
+        return [*effects, *self._go_on(now)]
 
-    def _call(self, now: float) -> list[Effect]:
+    def _play(self) -> None:
+        self._position = self.game.play(self._position, self._moves)
+        self.record.append(self._moves)
+        self._moves = {}
+
+    def _go_on(self, now: float) -> list[Effect]:
+        """Ask the sides that move now, or chance, or decide the match."""
         game, position = self.game, self._position
+        if (outcome := game.outcome(position)) is not None:
+            verdict = verdict_by_play(
+                outcome,
+                self._ids(),
+                drawn=drawn_number(game, self.record),
+                choices=choices_of(self.record),
+                make_evidence=self._evidence(),
+            )
+            return [self._enter("DRAWING_NUMBER"), *self._finish(verdict)]
+        movers = game.to_move(position)
+        if movers == CHANCE:
+            self._awaits_chance = True
+            return [Roll(len(self.record), position)]
         return [
             self._request(self._players[side], "CALLED", game.question(position, side), now)
-            for side in game.to_move(position)
+            for side in SIDES
+            if side in movers
         ]
 
     def _forfeit(self) -> list[Effect]:
         faults = {side: player.fault for side, player in self._players.items() if player.fault is not None}
         # The result includes a choice that was made before the other side failed.
-        choices = self.game.choices(self._position) | {side: str(move) for side, move in self._moves.items()}
+        choices = choices_of([*self.record, self._moves])
         return self._finish(verdict_by_fault(faults, self._ids(), choices=choices, make_evidence=self._evidence()))
 
     def _finish(self, verdict: Verdict) -> list[Effect]:

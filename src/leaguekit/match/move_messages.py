@@ -5,9 +5,12 @@ The documents have two messages, which are only for their own game, even/odd. Ev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from leaguekit.games.base import Game, Question
+import msgspec
+
+from leaguekit.games.base import Game, Moves, Question, has_chance
 from leaguekit.games.even_odd import PARITIES, EvenOdd, number_parity
 from leaguekit.protocol import messages as m
 
@@ -45,7 +48,11 @@ def make_call(game: Game[Any], question: Question, fields: dict[str, Any]) -> Mo
     """A call with these fields that asks a player the question."""
     if isinstance(game, EvenOdd):
         return m.ChooseParityCall(**fields)
-    return m.GameMoveCall(**fields, move_request=m.MoveRequest(**question._asdict()))
+    move_type, options, view, total, syntax = question
+    request = m.MoveRequest(move_type=move_type, valid_options=options, context=view)
+    if total is not None:
+        request.total_options, request.syntax = total, syntax
+    return m.GameMoveCall(**fields, move_request=request)
 
 
 def question_of(call: MoveCall) -> m.MoveRequest:
@@ -62,6 +69,29 @@ def make_response(call: MoveCall, move: Any, fields: dict[str, Any]) -> MoveResp
 def move_of(response: MoveResponse) -> Any:
     """The move that a response contains."""
     return getattr(response, BY_RESPONSE[type(response)].field)
+
+
+def drawn_number(game: Game[Any], record: Sequence[Moves]) -> int | None:
+    """The number drawn in a match of the documents' game; None in any other game."""
+    return record[0]["chance"] if record and isinstance(game, EvenOdd) else None
+
+
+def promise(game: Game[Any], seed: bytes) -> int | str | None:
+    """What the referee of a match commits itself to; None in a game without chance.
+
+    In the documents' game it is the number. In other games it is the seed in hex, from which all of chance follows.
+    """
+    if isinstance(game, EvenOdd):
+        return game.roll(game.start(), seed, 0)
+    return seed.hex() if has_chance(game) else None
+
+
+def stated_info(answer: dict[str, Any]) -> m.MoveInfo:
+    """What an answer as it came states about the origin of its move. Empty if it states nothing that is valid."""
+    try:
+        return msgspec.convert(answer.get("move_info", {}), m.MoveInfo)
+    except msgspec.ValidationError:
+        return m.MoveInfo()
 
 
 def number_fields(number: int | None) -> dict[str, Any]:

@@ -106,7 +106,14 @@ class Withdrawn(Struct, frozen=True):
     ruling: Literal["WITHDRAWAL", "DISQUALIFICATION"]
 
 
-Input: TypeAlias = Joined | Declined | Moved | InvalidAnswer | NoAnswer | RefereeLate | Withdrawn
+class Rolled(Struct, frozen=True):
+    """What chance gave in a step."""
+
+    step: int
+    outcome: Any
+
+
+Input: TypeAlias = Joined | Declined | Moved | InvalidAnswer | NoAnswer | RefereeLate | Withdrawn | Rolled
 
 
 # Effects
@@ -146,6 +153,13 @@ class SendError(Struct, frozen=True):
     fault: GameFault
 
 
+class Roll(Struct, frozen=True):
+    """Chance moves in a position. Answer at once by ``Rolled`` with the game's ``roll`` of the match's seed."""
+
+    step: int
+    position: Any
+
+
 class StageEntered(Struct, frozen=True):
     """The match has entered a new stage."""
 
@@ -167,4 +181,4 @@ class Void(Struct, frozen=True):
     could_not_call: str | None = None
 
 
-Effect: TypeAlias = Ask | SendError | StageEntered | Finish | Void
+Effect: TypeAlias = Ask | SendError | Roll | StageEntered | Finish | Void

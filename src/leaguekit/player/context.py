@@ -160,7 +160,10 @@ class Context(Struct, frozen=True, kw_only=True):
         return next((row for row in self.standings if row.player_id == self.opponent_id), None)
 
     def against(self, opponent_id: str | None = None) -> list[PastMatch]:
-        """The matches against an opponent, the oldest first. The default is the opponent of this match."""
+        """The matches against an opponent, the oldest first. The default is the opponent of this match.
+
+        Empty unless a pair meets again, as in a league with ``--rounds double``. ``played`` has those against all.
+        """
         wanted = opponent_id or self.opponent_id
         return [match for match in self.history if match.opponent_id == wanted]
 

@@ -1,14 +1,14 @@
 """The strategy that looks ahead: it tries all moves and all replies, as far as a number of positions allows.
 
-It needs nothing but the rules of a game. It can play the games whose view shows the whole position, in which the sides
-move in turn, and nothing is drawn.
+It needs nothing but the rules of a game. It can play the games whose view shows the whole position, and in which the
+sides move in turn.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from leaguekit.games.base import Game, Side
+from leaguekit.games.base import CHANCE, Game, Side, asked
 
 # The positions that are looked at for one move. This takes half a second.
 MAX_POSITIONS = 20_000
@@ -33,12 +33,12 @@ class _TooManyPositions(Exception):
     pass
 
 
-_kept: dict[tuple[str, Side, Any], Value] = {}
+_kept: dict[tuple[Game[Any], Side, Any], Value] = {}
 
 
 def values_of_moves(game: Game[Any], position: Any, options: list[Any]) -> list[Value]:
     """The value of each option for the side that moves in a position."""
-    (side,) = game.to_move(position)
+    (side,) = asked(game, position)
     values = [Value(0.0, 0.0)] * len(options)
     left = MAX_POSITIONS
     depth = 1
@@ -51,7 +51,7 @@ def values_of_moves(game: Game[Any], position: Any, options: list[Any]) -> list[
         if search.is_complete:
             if len(_kept) > MAX_KEPT:
                 _kept.clear()
-            _kept.update({(game.name, side, one): value for (one, _), value in search.values.items()})
+            _kept.update({(game, side, one): value for (one, _), value in search.values.items()})
             return values
         left, depth = search.left, depth * 2
 
@@ -70,7 +70,7 @@ class _Search:
     def value(self, position: Any, depth: int) -> Value:
         # The same position may be reached by other moves.
         position = self._game.position(self._game.view(position, None))
-        kept = _kept.get((self._game.name, self._side, position)) or self.values.get((position, depth))
+        kept = _kept.get((self._game, self._side, position)) or self.values.get((position, depth))
         if kept is None:
             if self.left == 0:
                 raise _TooManyPositions
@@ -86,10 +86,21 @@ class _Search:
         if depth == 0:
             self.is_complete = False
             return Value(0.0, 0.0)
-        (side,) = self._game.to_move(position)
+        if self._game.to_move(position) == CHANCE:
+            return self._expected(position, depth)
+        (side,) = asked(self._game, position)
         moves = self._game.question(position, side).valid_options
         values = [self.value(self._game.play(position, {side: move}), depth - 1) for move in moves]
         best = max(values) if side == self._side else min(values)
         hope = best.hope if side == self._side else sum(value.hope for value in values) / len(values)
         # Rounded, so that moves that mirror each other are equal.
         return Value(round(best.best * _PER_TURN, 9), round(hope * _PER_TURN, 9))
+
+    def _expected(self, position: Any, depth: int) -> Value:
+        """The mean of what chance may give. Steps of chance do not count as turns."""
+        odds = self._game.odds(position) or ()
+        values = [(self.value(self._game.play(position, {"chance": given}), depth), weight) for given, weight in odds]
+        total = sum(weight for _, weight in values)
+        best = sum(value.best * weight for value, weight in values) / total
+        hope = sum(value.hope * weight for value, weight in values) / total
+        return Value(round(best, 9), round(hope, 9))

@@ -17,7 +17,7 @@ ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 # 80 bits: sixteen characters, in groups of four.
 ENTROPY_BYTES = 10
 _PURPOSES: tuple[Purpose, ...] = ("seat", "referee")
-_TYPING_VARIANTS = str.maketrans("OIL", "011", "- \t")
+_TYPING_VARIANTS = str.maketrans("OIL", "011", "-")
 
 
 def new_code(entropy: bytes) -> str:
@@ -30,8 +30,11 @@ def new_code(entropy: bytes) -> str:
 
 
 def verifier(purpose: Purpose, code: str) -> bytes:
-    """The value by which a code is recognised, in any spelling. It differs between seats and referees."""
-    normal = code.upper().translate(_TYPING_VARIANTS)
+    """The value by which a code is recognised, in any spelling. It differs between seats and referees.
+
+    White space is ignored: a code that was cut out of a file may end with the end of its line.
+    """
+    normal = "".join(code.split()).upper().translate(_TYPING_VARIANTS)
     return hashlib.sha256(f"{purpose} code:{normal}".encode()).digest()
 
 

@@ -23,7 +23,7 @@ from leaguekit.games.base import SIDES, Side, other
 from leaguekit.match import signals as s
 from leaguekit.match.draw import commitment
 from leaguekit.match.machine import Match
-from leaguekit.match.move_messages import messages_of, move_of
+from leaguekit.match.move_messages import messages_of, move_of, promise
 from leaguekit.match.rulings import Verdict
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -79,11 +79,12 @@ class MatchRunner:
         self._world = world
         self._on_stage = on_stage
         self.seats = Seats(assignment)
-        rules = game(assignment.game_type)
-        self._move_kind: type[PlayerMessage] = messages_of(rules).response
-        drawn = rules.draw(bytes.fromhex(assignment.match_seed))
+        self._rules = game(assignment.game_type)
+        self._move_kind: type[PlayerMessage] = messages_of(self._rules).response
+        self._seed = bytes.fromhex(assignment.match_seed)
+        promised = promise(self._rules, self._seed)
         nonce = world.entropy(NONCE_BYTES)
-        opening = (UNSET, UNSET) if drawn is None else (commitment(nonce, drawn), nonce.hex())
+        opening = (UNSET, UNSET) if promised is None else (commitment(nonce, promised), nonce.hex())
         self.messages = MatchMessages(world, assignment, referee_id, *opening, seats=self.seats)
         limits = assignment.time_limits
         self._limits = s.Limits(
@@ -101,7 +102,7 @@ class MatchRunner:
             )
             for side, seat in self.seats.items()
         }
-        self._machine = Match(rules, assignment.match_id, seats, self._limits, drawn)
+        self._machine = Match(self._rules, assignment.match_id, seats, self._limits)
         self._loop = asyncio.get_running_loop()
         self._stage_entered_at = world.timestamp()
         self.transcript = Transcript(self._loop.time)
@@ -272,6 +273,10 @@ class MatchRunner:
         is_new_turn = False
         for effect in effects:
             match effect:
+                case s.Roll():
+                    # What follows is performed in this loop, too.
+                    rolled = s.Rolled(effect.step, self._rules.roll(effect.position, self._seed, effect.step))
+                    effects += self._machine.handle(rolled, self._loop.time())
                 case s.Ask():
                     self._deadlines[effect.side] = effect.deadline
                     self._tasks.start(self._ask(effect))

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from inspect import iscoroutine
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
@@ -18,7 +20,12 @@ from leaguekit.formats import FormatError, parse_format
 from leaguekit.formats.base import Game as PlayedGame
 from leaguekit.formats.base import Pair, PastRound, Tournament
 from leaguekit.games import game
+<<<<<<< HEAD
 from leaguekit.games.base import Game, Side
+=======
+from leaguekit.games.base import Side, has_chance
+from leaguekit.league.schedule import round_robin
+>>>>>>> main
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import PlacedRow, Row, Table
 from leaguekit.league.ties import MAX_TIES, tie_sentences
@@ -26,14 +33,15 @@ from leaguekit.manager.pairing_engine import Py4Swiss
 from leaguekit.match.draw import league_seed, match_seeds
 from leaguekit.match.move_messages import DOCUMENTED, messages_of
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
-from leaguekit.player.context import Context, PastMatch, Result, Strategy, record_of
+from leaguekit.player import context
+from leaguekit.player.context import PastMatch, Result, Strategy, record_of
 from leaguekit.player.decisions import StrategyResult, validate_result
 from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import MatchRole
 from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, ResultDetails, Standing
-from leaguekit.sim.match_cache import MAX_ENTRIES, MatchCache, Turn
+from leaguekit.sim.match_cache import MAX_ENTRIES, Chance, MatchCache, Turn
 
 # The first attempt at a match always succeeds.
 _ATTEMPT = 1
@@ -80,7 +88,9 @@ class _ScheduledMatch(Struct, frozen=True):
     b: Player
 
 
-class _Context(Context, frozen=True):
+class Context(context.Context, frozen=True):
+    """What a strategy is given. It has the name of its base class, which authors see in errors."""
+
     def played(self) -> list[PastMatch]:
         """The whole history: a direct league has one game, and every match is decided by play."""
         return [*self.history]
@@ -129,7 +139,7 @@ class DirectLeague:
         self._ranking: list[str] = []
         # The documented call has no field for the view.
         self._shows_view = messages_of(self.game) is not DOCUMENTED
-        self._has_draws = type(self.game).draw is not Game.draw
+        self._has_chance = has_chance(self.game)
         # The built-in strategies do not look at the table. For others it is computed after every round.
         self._shows_table = not fresh and any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
         self._standings: list[Standing] = []
@@ -152,11 +162,17 @@ class DirectLeague:
             player.reset()
         self._standings = []
         self._seed = league_seed(seed)
+<<<<<<< HEAD
         for matches, draws in self._all_rounds():
+=======
+        seed_of = match_seeds(self._seed)
+        for matches in self._rounds:
+>>>>>>> main
             for match in matches:
                 for player in (match.a, match.b):
                     player.random.seed((seed, player.id, match.id, _ATTEMPT))
-                verdict = self._cache.play(draws.get(match.id), partial(self._choose, match))
+                roll = partial(self._roll, seed_of(match.id, _ATTEMPT)) if self._has_chance else _no_chance
+                verdict = self._cache.play(roll, partial(self._choose, match))
                 self._record(match, verdict)
                 if self._rounds is None:
                     self._games.append(PlayedGame(match.a.id, match.b.id, (verdict.score["A"], verdict.score["B"])))
@@ -220,12 +236,18 @@ class DirectLeague:
         table.ranking = self._ranking
         return table
 
+<<<<<<< HEAD
     def _draws(self, matches: Iterable[_ScheduledMatch]) -> dict[str, int | None]:
         """The number drawn for each match; empty for a game without draws."""
         if not self._has_draws:
             return {}
         seed_of = match_seeds(self._seed)
         return {match.id: self.game.draw(seed_of(match.id, _ATTEMPT)) for match in matches}
+=======
+    def _roll(self, seed: bytes, node: Chance) -> Any:
+        """What chance gives in a match with this seed."""
+        return self.game.roll(node.position, seed, node.step)
+>>>>>>> main
 
     def _choose(self, match: _ScheduledMatch, turn: Turn) -> int:
         """Ask the player whose turn it is. Returns the index of its option."""
@@ -233,7 +255,7 @@ class DirectLeague:
             player, opponent = match.a, match.b
         else:
             player, opponent = match.b, match.a
-        ctx = _Context(
+        ctx = Context(
             game_type=self.game.name,
             move_type=turn.move_type,
             valid_options=turn.copy_options(),
@@ -289,6 +311,10 @@ class DirectLeague:
             )
 
 
+def _no_chance(node: Chance) -> Any:
+    raise RuntimeError(f"chance moves in step {node.step} of a game that has neither odds nor a roll")
+
+
 def _judge(player: Player, thought: StrategyResult, ctx: Context, options: list[Any]) -> int:
     """The index of the option that a strategy means, or of the option that is played instead, as in every league."""
     if iscoroutine(thought.move):
@@ -297,8 +323,16 @@ def _judge(player: Player, thought: StrategyResult, ctx: Context, options: list[
             f"the strategy of {player.name} is asynchronous, and only plain functions can be asked here"
         )
     decision = validate_result(thought, ctx, options)
-    player.origins.count(MoveInfo(origin=decision.origin, reason=decision.reason))
+    player.origins.count(MoveInfo(origin=decision.origin, reason=decision.reason + _line_of(decision.error)))
     return next(index for index, option in enumerate(options) if option is decision.move)
+
+
+def _line_of(error: BaseException | None) -> str:
+    """The last line of the strategy's own file in the traceback of an error."""
+    # The first frame is the call in this module.
+    trace = [] if error is None else [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    lines = [line for file, line in trace[1:] if file == trace[1][0]]
+    return f" (line {lines[-1]} of {Path(trace[1][0]).name})" if lines else ""
 
 
 def _result(match: _ScheduledMatch, verdict: Verdict) -> MatchResult:

@@ -1,32 +1,29 @@
-"""A cache of the matches of a game: the match machine plays each sequence of moves once.
+"""A cache of the matches of a game: the rules play each sequence of moves once.
 
-The machine and the rules are pure functions of the draw and the moves. They do not depend on the players. So the next
-question, or the verdict, after a sequence of moves needs to be computed only once.
+The rules are pure functions of the moves and of what chance gives. They do not depend on the players. So the next
+question, or the verdict, after a sequence of moves needs to be computed only once. The verdict is the one that the
+match machine gives; here every move is one that was offered, and no player is late.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
-from leaguekit.games.base import Game, Question, Side
-from leaguekit.match.machine import Match
-from leaguekit.match.rulings import Verdict
-from leaguekit.match.signals import Ask, Effect, Finish, Joined, Limits, Moved, Seat
+from leaguekit.games.base import CHANCE, Game, Moves, Question, Side
+from leaguekit.games.records import choices_of, move_text
+from leaguekit.match.move_messages import drawn_number
+from leaguekit.match.rulings import Verdict, verdict_by_play
 
-# The maximum number of cached moves, of about 1 KB each. The default game has 60 in total, tic-tac-toe half a million.
+# The maximum number of cached moves, of about 1 KB each. The default game has 70 in total, tic-tac-toe half a million.
 # What is not cached is computed every time.
 MAX_ENTRIES = 20_000
 
 # Verdicts have placeholders for the players' ids, as the reasons that games give.
-_SEATS: dict[Side, Seat] = {"A": Seat("{A}"), "B": Seat("{B}")}
-_LIMITS = Limits()
-# No move takes any time.
-_NOW = 0.0
+_IDS: dict[Side, str] = {"A": "{A}", "B": "{B}"}
 
 
 class Turn(Struct):
@@ -38,7 +35,7 @@ class Turn(Struct):
     # Options and view as JSON, because every player must get its own copy. None if a copy of the list suffices.
     encoded_options: bytes | None
     encoded_view: bytes
-    next: dict[int, Turn | Verdict] = {}
+    next: dict[Any, Node] = {}
 
     def copy_options(self) -> list[Any]:
         return [*self.options] if self.encoded_options is None else list(msgspec.json.decode(self.encoded_options))
@@ -47,70 +44,98 @@ class Turn(Struct):
         return dict(msgspec.json.decode(self.encoded_view))
 
 
+class Chance(Struct):
+    """A step of chance, and what follows from each outcome, by its text."""
+
+    position: Any
+    step: int
+    next: dict[Any, Node] = {}
+
+
+Node: TypeAlias = Turn | Chance | Verdict
+
+
 class MatchCache:
     """Plays matches of one game. Verdicts have ``{A}`` and ``{B}`` in place of the players' ids."""
 
     def __init__(self, game: Game[Any], max_entries: int = MAX_ENTRIES) -> None:
         self._game = game
-        self._first_turns: dict[int | None, Turn | Verdict] = {}
+        self._first: Node | None = None
         self._free_entries = max_entries
 
-    def play(self, drawn: int | None, choose: Callable[[Turn], int]) -> Verdict:
-        """Play a match to its end. ``choose`` returns the index of the option that the side chooses."""
-        current = self._first_turns.get(drawn)
-        machine: _RunningMatch | None = None
-        if current is None:
-            machine = _RunningMatch(self._game, drawn)
-            current = self._first_turns[drawn] = machine.current
-        path: list[int] = []
-        while isinstance(current, Turn):
-            index = choose(current)
-            following = current.next.get(index)
+    def play(self, roll: Callable[[Chance], Any], choose: Callable[[Turn], int]) -> Verdict:
+        """Play a match to its end.
+
+        ``roll`` returns what chance gives. ``choose`` returns the index of the option that the side chooses.
+        """
+        played: _RunningMatch | None = None
+        if self._first is None:
+            played = _RunningMatch(self._game, [])
+            self._first = played.node
+        node = self._first
+        path: list[Any] = []
+        while not isinstance(node, Verdict):
+            if isinstance(node, Turn):
+                key: Any = choose(node)
+                move = node.options[key]
+            else:
+                move = roll(node)
+                key = move if type(move) is int else move_text(move)
+            following = node.next.get(key)
             if following is None:
-                machine = machine or _RunningMatch(self._game, drawn, path)
-                following = machine.move(index)
+                played = played or _RunningMatch(self._game, path)
+                following = played.move(move)
                 if self._free_entries:
                     self._free_entries -= 1
-                    current.next[index] = following
-            path.append(index)
-            current = following
-        return current
+                    node.next[key] = following
+            path.append(move)
+            node = following
+        return node
 
 
 class _RunningMatch:
-    """A match machine that both players have joined, after the moves of a path."""
+    """A match after the moves of a path, one by one: where both sides move, B moves after A."""
 
-    def __init__(self, game: Game[Any], drawn: int | None, path: list[int] | None = None) -> None:
-        self._match = Match(game, "R1M1", _SEATS, _LIMITS, drawn)
-        self._effects: deque[Effect] = deque(self._match.start(_NOW))
-        self._asked: tuple[Side, int, list[Any]]
-        self.current = self._advance()
-        for index in path or ():
-            self.current = self.move(index)
+    def __init__(self, game: Game[Any], path: list[Any]) -> None:
+        self._game = game
+        self._position = game.start()
+        self._record: list[Moves] = []
+        self._moves: Moves = {}
+        self._asked: list[Any] = []
+        self.node = self._go_on()
+        for move in path:
+            self.node = self.move(move)
 
-    def move(self, index: int) -> Turn | Verdict:
-        """Make a move for the side whose turn it is. Returns the next turn, or the verdict."""
-        side, ask, options = self._asked
-        self._effects += self._match.handle(Moved(side, ask, options[index]), _NOW)
-        return self._advance()
+    def move(self, move: Any) -> Node:
+        """Make a move for the one whose turn it is. Returns what follows."""
+        self._moves[self._asked.pop(0)] = move
+        if self._asked:
+            return self._turn()
+        self._position = self._game.play(self._position, self._moves)
+        self._record.append(self._moves)
+        self._moves = {}
+        return self._go_on()
 
-    def _advance(self) -> Turn | Verdict:
-        while self._effects:
-            effect = self._effects.popleft()
-            if isinstance(effect, Finish):
-                if effect.verdict.faults:
-                    raise RuntimeError(f"{self._match.game.name} refuses a move that it has offered")
-                return effect.verdict
-            if isinstance(effect, Ask):
-                if effect.question is not None:
-                    self._asked = (effect.side, effect.ask, effect.question.valid_options)
-                    return _make_turn(effect.side, effect.question)
-                self._effects += self._match.handle(Joined(effect.side, effect.ask), _NOW)
-        raise RuntimeError(f"a match of {self._match.game.name} asks no player and does not end")
+    def _go_on(self) -> Node:
+        game, position = self._game, self._position
+        if (outcome := game.outcome(position)) is not None:
+            drawn, choices = drawn_number(game, self._record), choices_of(self._record)
+            return verdict_by_play(outcome, _IDS, drawn=drawn, choices=choices, make_evidence=dict)
+        movers = game.to_move(position)
+        self._asked = [*movers]
+        if movers == CHANCE:
+            return Chance(position, len(self._record))
+        if not movers:
+            raise RuntimeError(f"a match of {game.name} asks no player and does not end")
+        return self._turn()
+
+    def _turn(self) -> Turn:
+        side = self._asked[0]
+        return _make_turn(side, self._game.question(self._position, side))
 
 
 def _make_turn(side: Side, question: Question) -> Turn:
-    move_type, options, view = question
+    options = question.valid_options
     is_flat = not any(isinstance(option, list | dict) for option in options)
     encoded_options = None if is_flat else msgspec.json.encode(options)
-    return Turn(side, move_type, options, encoded_options, msgspec.json.encode(view))
+    return Turn(side, question.move_type, options, encoded_options, msgspec.json.encode(question.context))

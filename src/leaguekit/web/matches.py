@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
 from leaguekit.games import GAMES
 from leaguekit.games.base import Side
+from leaguekit.games.records import steps_from_choices
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import judge
 from leaguekit.league.records import Match, Outcome
@@ -180,20 +180,14 @@ def game_steps(game_type: str, outcome: Outcome) -> list[Step]:
     if (game := GAMES.get(game_type)) is None:
         return []
     choices: dict[Side, str | None] = {"A": outcome.choice_a, "B": outcome.choice_b}
-    left = {side: [*(game.moves(choice) or ())] if choice else [] for side, choice in choices.items()}
+    steps = [Step(moves={}, view=game.view(game.start(), None))]
     try:
-        position = game.start(outcome.drawn_number)
-        steps = [Step(moves={}, view=game.view(position, None))]
-        while game.outcome(position) is None:
-            sides = game.to_move(position)
-            if not all(left[side] for side in sides):
-                break
-            moves: dict[Side, Any] = {side: left[side].pop(0) for side in sides}
-            if any(game.fault(position, side, move) for side, move in moves.items()):
-                break
-            position = game.play(position, moves)
-            steps.append(Step(moves=dict(moves.items()), view=game.view(position, None)))
+        for moves, position in steps_from_choices(game, outcome.drawn_number, choices):
+            view = game.view(position, None)
+            # What chance gave in secret is not a step that can be seen.
+            if "chance" not in moves or view != steps[-1].view:
+                steps.append(Step(moves=dict(moves.items()), view=view))
     except (ValueError, TypeError, LookupError):
-        # Whatever a referee reported, the rest of the page is projection.
-        return []
+        # The match was not played to its end, or the referee reported something impossible.
+        return steps
     return steps

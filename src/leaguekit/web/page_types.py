@@ -342,7 +342,8 @@ class FiguresPage(Page):
 
     sentences: list[str]
     champions_chance: Annotated[
-        float | None, described("How likely one of equally strong players would get as many points as the first")
+        float | None,
+        described("How likely one of equally strong players would get as many points as the first, at most"),
     ]
     alike_chance: Annotated[float | None, described("How likely equally strong players would differ as much")]
     total: int

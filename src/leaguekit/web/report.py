@@ -176,7 +176,7 @@ class Report:
         items = [
             f'{isolate_name(one.display_name)} <span class="id">{one.agent_id}</span>: '
             + escape_text(", ".join(one.sentences))
-            + (f", unreachable since {_moment(one.unreachable_since)}" if one.unreachable_since else "")
+            + (f", no answer since {_moment(one.unreachable_since)}" if one.unreachable_since else "")
             for one in found.agents
         ]
         items += [

@@ -7,7 +7,8 @@ from functools import lru_cache
 from msgspec import UNSET, json
 
 from leaguekit.games import GAMES
-from leaguekit.games.base import Side, settled
+from leaguekit.games.base import Side
+from leaguekit.games.records import record_from_choices, replay
 from leaguekit.league.problems import AgentProblems
 from leaguekit.league.records import Match, Outcome, Player, Referee, RefusedAgent
 from leaguekit.league.standings import WIN_POINTS, PlacedRow
@@ -172,7 +173,6 @@ def _reason_by_rules(game_type: str, drawn: int | None, a: str | None, b: str | 
     if game is None or None in choices.values():
         return None
     try:
-        outcome = settled(game, drawn, choices)
+        return replay(game, record_from_choices(game, drawn, choices)).reason
     except ValueError:
         return None
-    return None if outcome is None else outcome.reason

@@ -10,9 +10,11 @@ import pytest
 
 from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES, Game
+from leaguekit.games.base import asked as sides_to_move
 from leaguekit.player.context import Context, PastMatch, record_of
 from leaguekit.player.llm.prompt import MAX_MATCHES, make_prompt, make_retry_prompt
 from leaguekit.protocol.messages import Standing
+from tests.chance import begin
 from tests.security.hostile_names import REFUSED
 
 HOSTILE = [
@@ -80,8 +82,8 @@ def test_hostile_options_are_data_too() -> None:
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=[*GAMES])
 def test_every_game_is_asked_with_its_rules_and_its_own_view(game: Game[Any]) -> None:
-    position = game.start(game.draw(b"seed"))
-    side = game.to_move(position)[0]
+    position = begin(game)
+    side = sides_to_move(game, position)[0]
     asked = game.question(position, side)
     ctx = Context(
         game_type=game.name,

@@ -16,7 +16,7 @@ import msgspec
 from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Side
 from leaguekit.kit.checks import DEFAULTS, CheckSettings, Evidence, NotRun
-from leaguekit.kit.documented_game import GAME, choices_for
+from leaguekit.kit.documented_game import GAME, choices_for, draw_number
 from leaguekit.kit.exchanges import (
     Exchange,
     IncomingRequest,
@@ -272,7 +272,7 @@ class ManagerHarness(Harness):
         given = self.assignment_of(fixture)
         seed = None if given is None else given[1].message.get("match_seed")
         try:
-            return GAME.draw(bytes.fromhex(str(seed))) or DEFAULT_NUMBER
+            return draw_number(str(seed))
         except ValueError:
             return DEFAULT_NUMBER
 

@@ -18,6 +18,7 @@ from leaguekit.kit.documented_game import ChoiceAnswer
 from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, Network, Refusal
 from leaguekit.kit.harness import AgentHarness
 from leaguekit.kit.player.match import LIMITS, RefereedMatch
+from leaguekit.match.move_messages import stated_info
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import match_id
@@ -137,6 +138,16 @@ class PlayerHarness(AgentHarness):
             self._open_matches.pop(message.match_id, None)
         self.exchanges.append(await super().send(name, message, method=method))
         return self.exchanges[-1]
+
+    def move_origins(self) -> m.MoveOrigins:
+        """Count the choices of the player by the origin that it states."""
+        origins = m.MoveOrigins()
+        for exchange in self.exchanges:
+            origins.count(stated_info(exchange.message))
+        return origins
+
+    def remark(self) -> str:
+        return self.move_origins().describe_replaced(self.name)
 
     async def match_in_new_round(self, *, number: int = 1, side: Side = "A", announced: bool = True) -> RefereedMatch:
         """Return a match in a new round. Earlier matches are ended first, because some players wait for that."""

@@ -7,9 +7,11 @@ from typing import Any
 from msgspec import UNSET
 
 from leaguekit.agents.world import World
-from leaguekit.games.base import SIDES, Game, Side, other
+from leaguekit.games.base import SIDES, Game, Moves, Side, other
+from leaguekit.games.records import choices_of
 from leaguekit.kit.documented_game import ChoiceCall
 from leaguekit.match.draw import commitment
+from leaguekit.match.move_messages import drawn_number, promise
 from leaguekit.match.rulings import Ruling, Verdict, verdict_by_fault, verdict_by_play
 from leaguekit.match.signals import GameFault
 from leaguekit.protocol import messages as m
@@ -36,13 +38,15 @@ class RefereedMatch:
         self.match_id = assignment.match_id
         self.side = side
         self._game = game
-        self._drawn = game.draw(bytes.fromhex(assignment.match_seed))
+        self._seed = bytes.fromhex(assignment.match_seed)
+        promised = promise(game, self._seed)
         nonce = world.entropy(16)
-        opening = (UNSET, UNSET) if self._drawn is None else (commitment(nonce, self._drawn), nonce.hex())
+        opening = (UNSET, UNSET) if promised is None else (commitment(nonce, promised), nonce.hex())
         players: dict[Side, m.AssignedPlayer] = {"A": assignment.player_A, "B": assignment.player_B}
         self._players: dict[Side, str] = {side: player.player_id for side, player in players.items()}
         self._messages = MatchMessages(world, assignment, referee_id, *opening, seats=players)
-        self._position = game.start(self._drawn)
+        self._position = game.start()
+        self._record: list[Moves] = []
         self._advance()
 
     @property
@@ -71,17 +75,21 @@ class RefereedMatch:
         self._advance()
 
     def _advance(self) -> None:
-        """Let the opponent play until it is the player's turn."""
+        """Let chance and the opponent play until it is the player's turn."""
         while not self.is_over and self.side not in self._game.to_move(self._position):
             self._play_turn({})
 
     def _play_turn(self, moves: dict[Side, Any]) -> None:
-        """Play one turn. A side without a move takes its first option."""
-        turn = {
-            side: moves[side] if side in moves else self._game.question(self._position, side).valid_options[0]
-            for side in self._game.to_move(self._position)
-        }
-        self._position = self._game.play(self._position, turn)
+        """Play one step. A side without a move takes its first option."""
+        step: Moves = {}
+        for mover in self._game.to_move(self._position):
+            if mover == "chance":
+                step[mover] = self._game.roll(self._position, self._seed, len(self._record))
+            else:
+                options = self._game.question(self._position, mover).valid_options
+                step[mover] = moves.get(mover, options[0])
+        self._position = self._game.play(self._position, step)
+        self._record.append(step)
 
     def error(self, code: str, detail: str, stage: MatchState = "COLLECTING_CHOICES") -> m.GameError:
         """Return the error about a wrong or a missing answer, which the player may repeat."""
@@ -102,9 +110,9 @@ class RefereedMatch:
         outcome = self._game.outcome(self._position)
         if outcome is None:
             return self.technical_loss(self.side)
-        choices = self._game.choices(self._position)
+        drawn, choices = drawn_number(self._game, self._record), choices_of(self._record)
         return self._game_over_message(
-            verdict_by_play(outcome, self._players, drawn=self._drawn, choices=choices, make_evidence=dict)
+            verdict_by_play(outcome, self._players, drawn=drawn, choices=choices, make_evidence=dict)
         )
 
     def technical_loss(self, loser: Side | None = None) -> m.GameOver:

@@ -241,7 +241,7 @@ _choice_fields = add_answer_checks(
 
 @CHOICE.required("000-L0832", "000-L1473", "000-L1474", "000-L1518", needs=_is_choice)
 async def legal(harness: PlayerHarness) -> Evidence:
-    """The choice is legal: exactly even or odd in parity_choice (in other games, one of valid_options in move_data)."""
+    """A legal choice is answered: even or odd in parity_choice (in other games, one of valid_options in move_data)."""
     name = messages_of(harness.game).field
     for fault, exchange in harness.moves:
         if fault is not None or name not in (exchange.result or {}):

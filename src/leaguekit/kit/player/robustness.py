@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from leaguekit.kit.answer_checks import came_in_time, is_refusal, is_result
-from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
+from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
 from leaguekit.kit.exchanges import IncomingRequest, encode_request, text_of, with_changes
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.player.matches import (
+    CAN_CHOOSE,
     CAN_JOIN,
     accepts_invitation,
     given_id,
@@ -148,7 +149,7 @@ async def _refuses_stranger(harness: PlayerHarness, message: m.Request) -> Evide
     return is_refusal(exchange)
 
 
-OWN: Area[PlayerHarness] = Area("own", "What the player sends by itself")
+OWN: Area[PlayerHarness] = Area("own", "What the player sends by itself, and whose moves it makes")
 
 
 @OWN.required("000-L1542", needs=[ping])
@@ -171,6 +172,13 @@ async def token(harness: PlayerHarness) -> Evidence:
         if request.message.get("auth_token") not in harness.tokens_of(str(request.message.get("match_id"))):
             raise Failed(Evidence(came=text_of(request.body), expected=expected))
     return Evidence(came=f"{len(_sent(harness))} messages", expected=expected)
+
+
+@OWN.recommended("decision 22", needs=CAN_CHOOSE)
+async def moves(harness: PlayerHarness) -> Evidence:
+    """The player's choices are its strategy's: by its own statement (move_info), none was replaced."""
+    origins = harness.move_origins()
+    return fail_if(origins.replaced > 0, Evidence(came=harness.remark() or str(origins), expected="no replaced move"))
 
 
 def _sent(harness: PlayerHarness) -> list[IncomingRequest]:

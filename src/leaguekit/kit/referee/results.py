@@ -6,7 +6,7 @@ from typing import Any
 
 from leaguekit.games.base import SIDES, Side
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.documented_game import GAME, ONE, OTHER, ChoiceCall, can_be_drawn, winning_side
+from leaguekit.kit.documented_game import ONE, OTHER, ChoiceCall, can_be_drawn, draw_number, winning_side
 from leaguekit.kit.field_checks import (
     Field,
     ReceivedMessage,
@@ -148,7 +148,7 @@ async def from_seed(harness: RefereeHarness) -> Evidence:
     """The number is the one that the assignment's seed gives."""
     harness.require_assignments("the referee was given no seed: it starts its matches by the announcement")
     number_in_game_over(harness)
-    drawn = GAME.draw(bytes.fromhex(harness.matches[FIRST].assignment.match_seed))
+    drawn = draw_number(harness.matches[FIRST].assignment.match_seed)
     return have_value("game_result.drawn_number", drawn, harness.messages["over"][0].request)
 
 

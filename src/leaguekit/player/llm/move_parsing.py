@@ -1,80 +1,159 @@
-"""Finds the legal move in the answer of a language model.
+"""Finds the move that a language model states in its answer.
 
-The model was asked for ``{"move": M}``. Models also write that in a code fence, inside a longer text, as a bare word,
-or as a sentence. Some write their thoughts first. The result contains only legal moves.
+The model was asked for ``{"move": M}``. Models also write that in a code fence or inside a longer text, or state their
+move in a sentence. Some write their thoughts first. An answer that states no move, or several, has none: the model is
+asked again. A move that the model did not state is never read.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
+
+from leaguekit.player.llm.spellings import Spellings
+from leaguekit.player.llm.statements import Statement, StatementFinder, is_revised, is_said_by_model
 
 # A longer answer does not contain a usable move.
 MAX_CHARACTERS = 20_000
 
-_THOUGHTS_START, _THOUGHTS_END = "<think>", "</think>"
-_decoder = json.JSONDecoder()
+_THOUGHT = re.compile(r"<(think|thinking|thought|reasoning|scratchpad|analysis)>", re.IGNORECASE)
+_THOUGHT_END = re.compile(r"</(?:think|thinking|thought|reasoning|scratchpad|analysis)>", re.IGNORECASE)
+# Objects that are not JSON: {move: e4}, {'move': 'e4'}, {"move": e4,}.
+_ALMOST_JSON = re.compile(r"\{\s*[\"']?move[\"']?\s*:\s*[\"']?([^\"'{}\n]*?)[\"']?\s*,?\s*\}", re.IGNORECASE)
+# The fields in which models put the object that they were asked for.
+_WRAPPERS = {"answer", "response", "result", "output", "final", "final_answer", "decision", "arguments", "parameters"}
+_INSIDE_JSON = re.compile(r"(?:\"\s*:|[\[}\]\"]\s*,|\[)\s*$")
+_WRAPPED = re.compile(rf"\"(?:{'|'.join(_WRAPPERS)})\"\s*:\s*$")
+_MISSING: Any = object()
+
+
+class Reading(NamedTuple):
+    """What an answer states: the legal moves, and otherwise the illegal move if it states one.
+
+    The answer is clear if there is exactly one move.
+    """
+
+    moves: list[Any]
+    illegal: str | None = None
+
+
+class _Field(NamedTuple):
+    """The ``move`` of a JSON object in a text, and whether it is the model's own statement."""
+
+    start: int
+    end: int
+    value: Any
+    is_own: bool = True
 
 
 def parse_moves(text: str, options: list[Any]) -> list[Any]:
-    """The legal moves that a text names: one if the answer is clear, otherwise none or several.
+    """The legal move that a text states, in a list. It is empty if the answer is not clear."""
+    return read_answer(text, options).moves
 
-    If the text contains JSON objects with a ``move``, only these count.
+
+def read_answer(text: str, options: list[Any], *, others_are_legal: bool = False) -> Reading:
+    """What a text states.
+
+    With ``others_are_legal`` there are more legal moves than options. Then any ``move`` of a JSON object is read.
     """
-    answer = text.rpartition(_THOUGHTS_END)[2].partition(_THOUGHTS_START)[0]
+    answer = _without_thoughts(text)
     if len(answer) > MAX_CHARACTERS:
-        return []
+        return Reading([])
     try:
-        values = [*_find_move_fields(answer)] or [answer]
-        found = [option for value in values for option in _match_options(value, options)]
-    except RecursionError:
-        return []
-    return [option for number, option in enumerate(found) if option not in found[:number]]
+        spellings = Spellings(options)
+        fields = [*_find_fields(answer)]
+        finder = StatementFinder(spellings)
+        if not fields:
+            return _read_text(answer, finder)
+        return _read_fields(answer, fields, spellings, finder, others_are_legal=others_are_legal)
+    except (RecursionError, OverflowError):
+        return Reading([])
 
 
-def _find_move_fields(text: str) -> Iterator[Any]:
-    """The ``move`` of every JSON object in a text."""
+def _without_thoughts(text: str) -> str:
+    """What follows the thoughts. It is empty if they do not end."""
+    ends = [*_THOUGHT_END.finditer(text)]
+    answer = text[ends[-1].end() :] if ends else text
+    return answer if (start := _THOUGHT.search(answer)) is None else answer[: start.start()]
+
+
+def _read_fields(
+    answer: str, fields: list[_Field], spellings: Spellings, finder: StatementFinder, *, others_are_legal: bool
+) -> Reading:
+    """The move of the JSON objects, if all are the model's own and the text after them does not contradict."""
+    values = {json.dumps(field.value, sort_keys=True): field.value for field in fields}
+    rest = finder.clean(answer[fields[-1].end :])
+    if len(values) != 1 or not all(field.is_own for field in fields) or is_revised(rest):
+        return Reading([])
+    (value,) = values.values()
+    moves = spellings.move(value)
+    if not moves and isinstance(value, str):
+        moves = _read_text(value, finder).moves
+    if not moves and others_are_legal and value not in (None, ""):
+        moves = [value]
+    if not moves:
+        return Reading([], "" if value in (None, "") else json.dumps(value, ensure_ascii=False)[:80])
+    stated = [statement for statement in finder.find(rest) if not statement.is_later]
+    return Reading(moves if _agree(stated, moves) else [])
+
+
+def _read_text(answer: str, finder: StatementFinder) -> Reading:
+    """The move that the sentences of a text state, if they agree. What is called final has precedence."""
+    text = finder.clean(answer)
+    statements = finder.find(text)
+    # What comes next is often part of the thoughts before the move. After the move, it may be a plan of several moves.
+    last = max((statement.start for statement in statements if not statement.is_later), default=-1)
+    statements = [statement for statement in statements if not statement.is_later or statement.start > last >= 0]
+    final = [statement for statement in statements if statement.is_final]
+    if final:
+        statements = final + [statement for statement in statements if statement.start > final[-1].start]
+    if not statements or not statements[0].moves or not _agree(statements, statements[0].moves):
+        return Reading([])
+    return Reading([] if is_revised(text[max(statement.end for statement in statements) :]) else statements[0].moves)
+
+
+def _agree(statements: list[Statement], moves: list[Any]) -> bool:
+    return all(json.dumps(statement.moves) == json.dumps(moves) for statement in statements)
+
+
+def _find_fields(text: str) -> Iterator[_Field]:
+    """The ``move`` of every JSON object in a text. An object in another field or in a list is not an answer."""
+    decoder = json.JSONDecoder(object_pairs_hook=_only_one_move)
     start = text.find("{")
     while start >= 0:
-        value: dict[str, Any] = {}
-        end = start + 1
-        with contextlib.suppress(ValueError):
-            value, after = _decoder.raw_decode(text, start)
-            # An object without a ``move`` may contain an object that has one.
-            end = after if "move" in value else end
-        if "move" in value:
-            yield value["move"]
+        end, value = start + 1, _MISSING
+        try:
+            found, end = decoder.raw_decode(text, start)
+            value = _move_in(found)
+        except ValueError:
+            if (almost := _ALMOST_JSON.match(text, start)) is not None:
+                end, value = almost.end(), almost[1].strip()
+        if value is not _MISSING:
+            yield _Field(start, end, value, _is_own(text[:start]))
         start = text.find("{", end)
 
 
-def _match_options(value: Any, options: list[Any]) -> list[Any]:
-    """The option that a value equals, or else the options that it names."""
-    wanted = _to_text(value)
-    for option in options:
-        if _to_text(option) == wanted:
-            return [option]
-    # The exact case comes first, because two options may differ only in case.
-    return _find_options(wanted, options, re.NOFLAG) or _find_options(wanted, options, re.IGNORECASE)
+def _only_one_move(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object. If it has several moves, none of them counts."""
+    moves = [value for name, value in pairs if name.lower() == "move"]
+    fields = dict(pairs)
+    return fields if len(moves) < 2 else fields | {"move": moves}
 
 
-def _to_text(value: Any) -> str:
-    """A value as it would be written in an answer."""
-    return value.strip() if isinstance(value, str) else json.dumps(value, sort_keys=True)
+def _move_in(found: dict[str, Any]) -> Any:
+    """The ``move`` of an object, or of an object in one of its fields for answers."""
+    for name, value in found.items():
+        if name.lower() == "move":
+            return value
+    inner = [value for name, value in found.items() if name.lower() in _WRAPPERS and isinstance(value, dict)]
+    return _move_in(inner[0]) if len(inner) == 1 else _MISSING
 
 
-def _find_options(text: str, options: list[Any], flags: re.RegexFlag) -> list[Any]:
-    """The options that occur in a text as separate words. If one is part of another, the longer one is found."""
-    by_length = sorted(filter(_to_text, options), key=lambda option: -len(_to_text(option)))
-    if not by_length:
-        return []
-    pattern = "|".join(f"({_word_pattern(option)})" for option in by_length)
-    return [by_length[(match.lastindex or 1) - 1] for match in re.finditer(pattern, text, flags)]
-
-
-def _word_pattern(option: Any) -> str:
-    word = re.escape(_to_text(option))
-    # The option 4 is not in -4, 1.4 or 4.5, but it is in "4." at the end of a sentence.
-    return rf"(?<!\w){word}(?!\w)" if isinstance(option, str) else rf"(?<![\w.+-]){word}(?!\w|\.\d)"
+def _is_own(before: str) -> bool:
+    """Whether an object after this text is what the model answers."""
+    if _INSIDE_JSON.search(before) and not _WRAPPED.search(before):
+        return False
+    line = re.split(r"\n|(?<=[.!?])\s", before)[-1]
+    return is_said_by_model(line) and not line.lstrip().startswith(">") and line.count('"') % 2 == 0

@@ -141,6 +141,15 @@ class MoveOrigins(Struct, kw_only=True, omit_defaults=True):
         self.replaced = min(self.replaced + other.replaced, INT32_MAX)
         self.reason = self.reason or other.reason
 
+    def describe_replaced(self, name: str) -> str:
+        """The moves of a player that were replaced, as a clause. Empty if there were none."""
+        if not self.replaced:
+            return ""
+        moves = "1 move" if self.total == 1 else f"{self.total:,} moves"
+        each = "was replaced by another legal move" if self.replaced == 1 else "were replaced by other legal moves"
+        why = f", {'the first ' * (self.replaced > 1)}because {self.reason}" if self.reason else ""
+        return f"{self.replaced:,} of {moves} of {name} {each}{why}"
+
     def __str__(self) -> str:
         counts = {"own": self.own, "retried": self.retried, "replaced": self.replaced}
         said_counts = ", ".join(f"{count:,} {origin}" for origin, count in counts.items() if count)
@@ -164,6 +173,10 @@ class MoveRequest(Struct, kw_only=True):
     move_type: Annotated[str, Meta(min_length=1), doc("The kind of move, named by the game", "003-L0012")]
     valid_options: Annotated[list[Any], doc("The moves that are legal now", "003-L0031")]
     context: Annotated[dict[str, Any], doc("The position, as this player may see it", "000-L0781")]
+    total_options: Annotated[
+        Count | UnsetType, doc("How many moves are legal, if not all of them are listed", "003-L0031")
+    ] = UNSET
+    syntax: Annotated[str | UnsetType, doc("In that case, how a move is written", "003-L0031")] = UNSET
 
 
 class GameMoveCall(Request, kw_only=True, tag="GAME_MOVE_CALL"):

@@ -16,7 +16,8 @@ def choose(ctx: Context) -> Any:
     ``ctx.view`` is the position, such as ``{"board": "X...O....", "moves": [0, 4], "your_mark": "X"}``. A cell's number
     is its place in the board. In games without a board there is nothing to see before the choice.
     ``ctx.history`` has your matches so far, the oldest first. Each has ``game_type``, ``opponent_id``, ``result``
-    ("WIN", "DRAW" or "LOSS"), ``choice`` and ``opponent_choice``. ``ctx.against()`` has those against this opponent.
+    ("WIN", "DRAW" or "LOSS"), ``choice`` and ``opponent_choice``. ``ctx.against()`` has those against this opponent; in
+    most leagues a pair meets once, so that it is empty. ``ctx.played()`` has those of this game that were played.
     ``ctx`` also has the opponent, the round, your record, the standings, and ``ctx.random``.
     """
     if ctx.game_type == "tic_tac_toe" and 4 in ctx.valid_options:

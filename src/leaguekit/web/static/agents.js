@@ -63,7 +63,7 @@ function problems({ problems: found }) {
       h("h2", { id: "problems" }, "Agents with problems", h("span.count", found.length)),
       table(
         "Agents with problems, the worst first",
-        [["Agent", "who"], ["State", "less"], ["What went wrong", "why"], ["Unreachable since", ""]],
+        [["Agent", "who"], ["State", "less"], ["What went wrong", "why"], ["No answer since", ""]],
         found.map((agent) => ({
           key: agent.id,
           kind: agent.out ? "absent" : null,
@@ -110,7 +110,7 @@ function one(main, data) {
       `${agent.role === "player" ? "Player" : "Referee"}, ${agentState(agent)}`,
       reason && [": ", h("span", { dir: "auto" }, reason)],
       version && [", version ", h("bdi", version)],
-      ", registered at ",
+      ", last registered at ",
       moment(since),
       agent.playing.length > 0 && [", now in ", agent.playing.map((match) => [matchLink(match), " "])],
     ),
@@ -168,7 +168,7 @@ function errors({ errors: found }) {
     h(
       "section",
       { "aria-labelledby": "errors" },
-      h("h2", { id: "errors" }, "Errors since it registered"),
+      h("h2", { id: "errors" }, "Errors in this league"),
       table(
         "Errors, the most frequent first",
         [["Code", ""], ["Times", "n"], ["What it means, and what helps", "why"], ["Last in", ""], ["At", "less"]],

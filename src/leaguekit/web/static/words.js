@@ -17,7 +17,7 @@ const STAGES = {
 const GAMES = { even_odd: "even/odd", rock_paper_scissors: "rock, paper, scissors", tic_tac_toe: "tic-tac-toe" };
 const STATUS = {
   scheduled: "to come",
-  waiting: "waits for a referee",
+  waiting: "waits to begin",
   in_play: "in play",
   held: "waits for the operator",
   ended: "ended",

@@ -1,0 +1,120 @@
+"""The record of a match: its steps, how they are written as texts, and how a match is played again from them.
+
+A step is what all that moved in it did, such as ``{"chance": 7}`` or ``{"A": "rock", "B": "paper"}``. A result also has
+the choices of each side as a text. From the choices of a short game, with the number that was drawn, the record can be
+made again. The record of any other game must be kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from leaguekit.games.base import CHANCE, SIDES, Game, Moves, Outcome, Side, asked, is_same
+
+# The length of a side's choices as a text.
+MAX_CHOICE_CHARACTERS = 100
+# The mark of a text that is shortened.
+SHORTENED = "…"
+
+
+def move_text(move: Any) -> str:
+    """A move as a text."""
+    return move if isinstance(move, str) else json.dumps(move, separators=(",", ":"), ensure_ascii=False)
+
+
+def choices_of(record: Iterable[Moves]) -> dict[Side, str | None]:
+    """The choices of each side as a text, shortened if it is too long; None for a side that has not chosen."""
+    record = [*record]
+    texts = {side: ",".join([move_text(moves[side]) for moves in record if side in moves]) for side in SIDES}
+    return {side: _shorten(text) or None for side, text in texts.items()}
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_CHOICE_CHARACTERS else text[: MAX_CHOICE_CHARACTERS - 1] + SHORTENED
+
+
+def positions(game: Game[Any], record: Iterable[Moves]) -> Iterator[Any]:
+    """The positions of a match that is played again, the first one included.
+
+    Raises ValueError at the first step that is not legal.
+    """
+    position = game.start()
+    yield position
+    for moves in record:
+        _check_step(game, position, moves)
+        position = game.play(position, moves)
+        yield position
+
+
+def replay(game: Game[Any], record: Iterable[Moves]) -> Outcome:
+    """The outcome of a match that is played again.
+
+    Raises ValueError if a step is not legal, or if the match does not end.
+    """
+    *_, last = positions(game, record)
+    outcome = game.outcome(last)
+    if outcome is None:
+        raise ValueError(f"{_asked(game, last)} has not chosen")
+    return outcome
+
+
+def steps_from_choices(
+    game: Game[Any], drawn: int | None, choices: dict[Side, str | None]
+) -> Iterator[tuple[Moves, Any]]:
+    """The steps of a match by its choices, each with the position after it. ``drawn`` is what chance gave at first.
+
+    Raises ValueError where the choices are not legal, are shortened, or do not end the game.
+    """
+    left = {side: (choices[side] or "").split(",") if choices.get(side) else [] for side in SIDES}
+    position = game.start()
+    while game.outcome(position) is None:
+        moves: Moves = {}
+        for mover in game.to_move(position):
+            if mover == "chance":
+                if drawn is None:
+                    raise ValueError("it is not known what chance gave")
+                moves[mover], drawn = drawn, None
+            elif not left[mover]:
+                raise ValueError(f"{{{mover}}} has not chosen")
+            else:
+                moves[mover] = _read_move(game, position, mover, left[mover].pop(0))
+        _check_step(game, position, moves)
+        position = game.play(position, moves)
+        yield moves, position
+    if any(left.values()):
+        raise ValueError("somebody chose after the end")
+
+
+def record_from_choices(game: Game[Any], drawn: int | None, choices: dict[Side, str | None]) -> list[Moves]:
+    """The record of a match by its choices. Raises ValueError as ``steps_from_choices`` does."""
+    return [moves for moves, _ in steps_from_choices(game, drawn, choices)]
+
+
+def _read_move(game: Game[Any], position: Any, side: Side, text: str) -> Any:
+    """The option with this text. A text that is no option is left as it is, and is then not legal."""
+    options = game.question(position, side).valid_options
+    return next((option for option in options if move_text(option) == text), text)
+
+
+def _check_step(game: Game[Any], position: Any, moves: Moves) -> None:
+    """Raise ValueError if a step is not legal in a position."""
+    movers = game.to_move(position)
+    if not movers:
+        raise ValueError("somebody chose after the end")
+    if set(moves) != set(movers):
+        raise ValueError(f"a step is expected from {' and '.join(movers)}")
+    if movers == CHANCE:
+        odds = game.odds(position)
+        if odds is not None and not any(is_same(moves["chance"], outcome) for outcome, _ in odds):
+            raise ValueError(f"chance cannot have given {move_text(moves['chance'])}")
+        return
+    for side in SIDES:
+        if side in moves and (fault := game.fault(position, side, moves[side])) is not None:
+            raise ValueError(f"{{{side}}} cannot have chosen that: {fault}")
+
+
+def _asked(game: Game[Any], position: Any) -> str:
+    sides = asked(game, position)
+    return f"{{{sides[0]}}}" if sides else "chance"
