@@ -7,10 +7,10 @@ import csv
 import importlib.util
 import inspect
 import os
+import re
 import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -82,16 +82,12 @@ def read_seeds(path: Path) -> dict[str, Any]:
         return {"seeding": "file", "seeds": {name: float(place) for place, name in enumerate(names, start=1)}}
     seeds: dict[str, float] = {}
     for number, row in enumerate(rows, start=1):
-        try:
-            seeds[row[0].strip()] = rating = float(row[1])
-            if not isfinite(rating):
-                raise ValueError
-        except (ValueError, IndexError):
-            if number > 1:
-                said = row[1] if len(row) > 1 else "nothing"
-                raise CommandError(
-                    f"--seeding: {path}, line {number}: a rating must be a number, not {said!r}"
-                ) from None
+        text = row[1].strip() if len(row) > 1 else ""
+        if re.fullmatch(r"[+-]?\d{1,6}(\.\d+)?", text):
+            seeds[row[0].strip()] = float(text)
+        elif number > 1:
+            # The first line may be a heading.
+            raise CommandError(f"--seeding: {path}, line {number}: a rating must be a number, got {text!r}")
     return {"seeding": "rating", "seeds": seeds}
 
 

@@ -30,26 +30,8 @@ prints how to continue. A process that is killed is started again.
 # The options of the manager that have a value and are passed on to it. The store remembers them: settings, when the
 # league starts, where to listen, and which addresses may be called.
 _PASSED_ON = (
-<<<<<<< HEAD
-    *(
-        "title",
-        "league_id",
-        "game",
-        "format",
-        "rounds",
-        "seeding",
-        "store",
-        "start_when",
-        "start_at",
-        "announce_lead",
-        "max_players",
-        "max_referees",
-    ),
-    *("max_per_address", "config", "seed", "profile", "endpoint"),
-=======
-    *("title", "game", "rounds", "start_when", "start_at", "announce_lead", "max_players", "max_referees"),
-    *("config", "seed"),
->>>>>>> main
+    *("title", "game", "format", "rounds", "seeding", "start_when", "start_at", "announce_lead", "max_players"),
+    *("max_referees", "config", "seed"),
 )
 # Those that have to be given again when the league is continued.
 _NEEDED_AGAIN = ("league_id", "store", "profile", "max_per_address", "endpoint")

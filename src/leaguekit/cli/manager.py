@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET
 
-<<<<<<< HEAD
 from leaguekit.cli import CommandError, formats, program, read_input, stored_plans
-=======
-from leaguekit.cli import CommandError, program, read_input, stored_plans
-from leaguekit.cli.arguments import add_rounds_option
->>>>>>> main
 from leaguekit.cli.manager_client import read_admin_token
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME

@@ -12,12 +12,8 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
-<<<<<<< HEAD
 from leaguekit.cli import CommandError, formats, program
-=======
-from leaguekit.cli import CommandError, program
-from leaguekit.cli.arguments import add_rounds_option, at_least, names
->>>>>>> main
+from leaguekit.cli.arguments import at_least, names
 from leaguekit.cli.manager import default_store, requested_settings, settings_from
 from leaguekit.cli.player import add_move_delay_option
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes

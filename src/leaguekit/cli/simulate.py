@@ -11,14 +11,10 @@ from math import inf
 from pathlib import Path
 from typing import IO
 
-<<<<<<< HEAD
 from msgspec import UNSET
 
 from leaguekit.cli import CommandError, formats
-=======
-from leaguekit.cli import CommandError
-from leaguekit.cli.arguments import add_rounds_option, at_least, names
->>>>>>> main
+from leaguekit.cli.arguments import at_least, names
 from leaguekit.cli.comparison_report import as_json, as_text, wrap
 from leaguekit.cli.tables import csv_row, json_line, pluralize, warn_of_replaced_moves
 from leaguekit.games import GAMES
@@ -88,11 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--referees", metavar="N", type=at_least(1), help="only with faults (default 2)")
     parser.add_argument("--game", choices=sorted(GAMES), default=DEFAULT_GAME, help=f"default {DEFAULT_GAME}")
-<<<<<<< HEAD
     formats.add_options(parser, seeding=False)
-=======
-    add_rounds_option(parser)
->>>>>>> main
     parser.add_argument(
         "--strategies",
         metavar="A,B,…",
@@ -131,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
         if options.out is not None and options.out.suffix not in ("", ".csv"):
             raise CommandError(f"--out {options.out}: the matches are written as CSV; name a file that ends with .csv")
         return _compare(options, [Entrant(*one) for one in zip(options.strategies, functions, strict=True)])
-    given = (("--fresh", options.fresh), ("--out", options.out), ("--rounds", options.rounds))
+    given = (("--fresh", options.fresh), ("--out", options.out))
     for option, is_given in given:
         if is_given:
             raise CommandError(f"{option} cannot be used with --faults {options.faults}: leave out one of them")
@@ -171,15 +163,9 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
         options.game,
         strategies,
         options.players,
-<<<<<<< HEAD
         fresh=options.fresh,
         as_named=options.seeds == 1,
         settings=_settings(options),
-=======
-        rounds=options.rounds or "single",
-        fresh=options.fresh,
-        as_named=options.seeds == 1,
->>>>>>> main
     )
     progress = _Progress(comparison.league.matches * options.seeds, quiet=options.json)
     replaces = options.out is not None and options.out.is_file()
@@ -203,7 +189,7 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
     else:
         print("\n".join(_report_lines(options, comparison, progress)))
         if options.out is not None:
-            written = pluralize(comparison.sums.leagues * comparison.league.matches, "match", "es")
+            written = pluralize(comparison.matches, "match", "es")
             print(wrap(f"Wrote {written} to {options.out}{', instead of what was there' * replaces}"))
     warn_of_replaced_moves(dict(zip(comparison.names, comparison.origins, strict=True)))
     has_failed = any(origins.total and origins.replaced == origins.total for origins in comparison.origins)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from leaguekit.league.schedule import Rounds
 from leaguekit.league.settings import Settings
 from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.protocol.messages import MoveOrigins
@@ -32,15 +31,9 @@ class Comparison:
         strategies: Sequence[Entrant],
         players: int,
         *,
-<<<<<<< HEAD
         fresh: bool = False,
         as_named: bool = False,
         settings: Settings | None = None,
-=======
-        rounds: Rounds = "single",
-        fresh: bool = False,
-        as_named: bool = False,
->>>>>>> main
     ) -> None:
         self._named = [*strategies] if as_named else sorted(strategies, key=lambda one: one.name)
         self.as_named = as_named
@@ -58,15 +51,10 @@ class Comparison:
         ]
         # For each seat, the index of the entrant that has it.
         self._seats = [seat % len(self._named) for seat in range(players)]
-<<<<<<< HEAD
         self.settings = settings or Settings(league_id="simulation", game_type=game)
+        # How often each pair of players meets in a league; None if the format decides that.
+        self.legs = {"round_robin": 1, "round_robin(legs=2)": 2}.get(self.settings.format_text)
         self.league = DirectLeague(self.settings, self._entrants_in_seats(), fresh=fresh)
-=======
-        # How often each pair of players meets in a league.
-        self.legs = 2 if rounds == "double" else 1
-        settings = Settings(league_id="simulation", game_type=game, rounds=rounds)
-        self.league = DirectLeague(settings, self._entrants_in_seats(), fresh=fresh)
->>>>>>> main
         self.sums = Sums.of(len(self.names))
         # The number of matches in all leagues that count.
         self.matches = 0
@@ -125,8 +113,4 @@ class Comparison:
                 matches[number * size + numbers[opponent]] += times
             self.origins[number].add(player.origins)
         champion = self.league.standings()[0].player_id
-<<<<<<< HEAD
         self.sums.add(tuple(copies), points, numbers[champion], matches if self.league.counts_meetings else None)
-=======
-        self.sums.add(tuple(copies), points, numbers[champion], self.legs)
->>>>>>> main

@@ -7,7 +7,7 @@ what cannot happen here: no player is late and no player fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from inspect import iscoroutine
 from pathlib import Path
@@ -20,12 +20,7 @@ from leaguekit.formats import FormatError, parse_format
 from leaguekit.formats.base import Game as PlayedGame
 from leaguekit.formats.base import Pair, PastRound, Tournament
 from leaguekit.games import game
-<<<<<<< HEAD
-from leaguekit.games.base import Game, Side
-=======
 from leaguekit.games.base import Side, has_chance
-from leaguekit.league.schedule import round_robin
->>>>>>> main
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import PlacedRow, Row, Table
 from leaguekit.league.ties import MAX_TIES, tie_sentences
@@ -162,12 +157,8 @@ class DirectLeague:
             player.reset()
         self._standings = []
         self._seed = league_seed(seed)
-<<<<<<< HEAD
-        for matches, draws in self._all_rounds():
-=======
         seed_of = match_seeds(self._seed)
-        for matches in self._rounds:
->>>>>>> main
+        for matches in self._all_rounds():
             for match in matches:
                 for player in (match.a, match.b):
                     player.random.seed((seed, player.id, match.id, _ATTEMPT))
@@ -208,12 +199,11 @@ class DirectLeague:
             for number, (a, b) in enumerate(pairs, start=1)
         ]
 
-    def _all_rounds(self) -> Iterator[tuple[list[_ScheduledMatch], dict[str, int | None]]]:
-        """The rounds with their draws. If the format draws a round, the previous one has been played."""
+    def _all_rounds(self) -> Iterator[list[_ScheduledMatch]]:
+        """The rounds. If the format draws a round, the previous one has been played."""
         self._ranking = []
         if self._rounds is not None:
-            draws = self._draws(match for matches in self._rounds for match in matches)
-            yield from ((matches, draws) for matches in self._rounds)
+            yield from self._rounds
             return
         tournament = Tournament(tuple(self.players), (), self._seed)
         while (ended := self._format.ended(tournament)) is None:
@@ -221,7 +211,7 @@ class DirectLeague:
             self._games: list[PlayedGame] = []
             matches = self._schedule(len(tournament.rounds) + 1, drawn.pairs)
             self._ranking = drawn.ranking
-            yield matches, self._draws(matches)
+            yield matches
             playing = {player for pair in drawn.pairs for player in pair}
             for player in self.players.values():
                 if player.id not in playing:
@@ -236,18 +226,9 @@ class DirectLeague:
         table.ranking = self._ranking
         return table
 
-<<<<<<< HEAD
-    def _draws(self, matches: Iterable[_ScheduledMatch]) -> dict[str, int | None]:
-        """The number drawn for each match; empty for a game without draws."""
-        if not self._has_draws:
-            return {}
-        seed_of = match_seeds(self._seed)
-        return {match.id: self.game.draw(seed_of(match.id, _ATTEMPT)) for match in matches}
-=======
     def _roll(self, seed: bytes, node: Chance) -> Any:
         """What chance gives in a match with this seed."""
         return self.game.roll(node.position, seed, node.step)
->>>>>>> main
 
     def _choose(self, match: _ScheduledMatch, turn: Turn) -> int:
         """Ask the player whose turn it is. Returns the index of its option."""

@@ -90,7 +90,6 @@ class Sums(Struct):
         """The sums over no leagues."""
         return cls(size, 0, [0] * size, *([0] * size**2 for _ in range(8)))
 
-<<<<<<< HEAD
     def add(
         self, copies: tuple[int, ...], points: list[int], champion: int, matches: Sequence[int] | None = None
     ) -> None:
@@ -100,14 +99,6 @@ class Sums(Struct):
         """
         size = self.size
         meetings = _meetings(copies) if matches is None else _meetings_of([*matches], size)
-=======
-    def add(self, copies: tuple[int, ...], points: list[int], champion: int, legs: int = 1) -> None:
-        """Count a league: the number of players of each strategy, the points by pair, and the champion's strategy.
-
-        Each pair of players has met ``legs`` times.
-        """
-        size, meetings = self.size, _meetings(copies, legs)
->>>>>>> main
         totals = [sum(points[first : first + size]) for first in range(0, size**2, size)]
         self.leagues += 1
         self.leagues_won[champion] += 1
@@ -217,10 +208,10 @@ class _Meetings(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _meetings(copies: tuple[int, ...], legs: int) -> _Meetings:
+def _meetings(copies: tuple[int, ...]) -> _Meetings:
     players = sum(copies)
-    matches = [legs * a * (b - (at == to)) for at, a in enumerate(copies) for to, b in enumerate(copies)]
-    totals = [legs * count * (players - 1) for count in copies]
+    matches = [a * (b - (at == to)) for at, a in enumerate(copies) for to, b in enumerate(copies)]
+    totals = [count * (players - 1) for count in copies]
     return _Meetings(matches, [*map(mul, matches, matches)], totals, [*starmap(mul, product(totals, totals))])
 
 
