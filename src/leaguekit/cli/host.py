@@ -24,6 +24,10 @@ EXAMPLES = """examples:
   league host --gateway                   with seats for chat applications and for people in a browser
   league host --profile open              host agents as they are; its first referee listens at 8001 if it can
 
+For a class, where agents of students are sometimes slow or down, set shorter time limits at any time:
+  league set announce_lead=5 choice_seconds=5 max_retries=1 retry_seconds=1
+By default a player that does not choose delays its match by 126 s, and with these limits by 11 s.
+
 It takes the options of `league manager`, and starts referees at the ports after the manager's. Ctrl-C ends all, and
 prints how to continue. A process that is killed is started again.
 """

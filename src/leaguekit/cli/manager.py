@@ -220,7 +220,7 @@ async def _serve(
     # `league run` imports this module before it forks. Only the manager needs these, and imports them meanwhile.
     from leaguekit.agents.logs import log_to
     from leaguekit.cli.event_printer import EventPrinter
-    from leaguekit.cli.stages import print_interruption, print_stage
+    from leaguekit.cli.stages import SilencePrinter, print_interruption, print_stage
     from leaguekit.manager.manager import Manager
     from leaguekit.manager.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
     from leaguekit.manager.server import manager_server
@@ -274,24 +274,33 @@ async def _serve(
         server = manager_server(manager, sock, names=options.host_name, proxies=proxies, web=_dashboard)
         await server.start()
         opened.push_async_callback(server.stop)
-        kept = f"{redact_address(store)}{_MEMORY_NOTE if store == MEMORY else ''}"
-        code_file = folder / REFEREE_CODE
-        lost_code = f"{code_file} does not hold it; `league token rotate --referee-code` makes a new one"
         program.print_notice(
             f"League {manager.ledger.league.settings.full_name} is at {endpoint}\n"
             f"  dashboard: {program.dashboard_url(endpoint)}\n"
             f"  SHA-256 of the seed: {settings.seed_commitment}\n"
-            f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}\n"
-            f"  referee code: {code_file if referee_code else lost_code}"
+            f"{_describe_files(store, folder, has_code=referee_code is not None)}"
             f"{_OPEN_PROFILE_NOTE if settings.profile == 'open' else ''}"
         )
         if options.run_plan is None:
             print_stage(manager.ledger.league, start, endpoint, options.data_dir)
             opened.push_async_callback(EventPrinter(manager.ledger, program.print_notice).close)
+            SilencePrinter(manager.runner, manager.ledger.league, endpoint, options.data_dir)
         await _play(manager, stop)
         if options.run_plan is None and store != MEMORY:
             print_interruption(manager.ledger.league)
     return stop.exit_code
+
+
+def _describe_files(store: str | Path, folder: Path, *, has_code: bool) -> str:
+    """Where the league and its secrets are kept, in lines."""
+    from leaguekit.manager.operator import ADMIN_TOKEN, REFEREE_CODE
+
+    code_file = folder / REFEREE_CODE
+    lost = f"{code_file} does not hold it; `league token rotate --referee-code` makes a new one"
+    events = f"{redact_address(store)}{_MEMORY_NOTE if store == MEMORY else ''}"
+    files = {"events": events, "log": folder / "log.jsonl", "admin token": folder / ADMIN_TOKEN}
+    files |= {"referee code": code_file if has_code else lost}
+    return "\n".join(f"  {name}: {where}" for name, where in files.items())
 
 
 async def _play(manager: Manager, stop: program.Stop) -> None:

@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 # How long the matches of a round wait for players to answer its announcement.
 ANNOUNCEMENT_SECONDS = 10.0
+# At most this number of matches is named whose players are silent.
+MAX_SILENT = 5
 # How often the rest of a lead is computed again.
 LEAD_CHECK_SECONDS = 1.0
 # The pauses before each further attempt to deliver the message that the league has ended.
@@ -71,6 +73,7 @@ class LeagueRunner:
         self.standings_delays = self._standings.delays
         # The latest progress report of each match in play.
         self.progress: dict[str, m.MatchProgress] = {}
+        self.progress_listeners: list[Callable[[m.MatchProgress], None]] = []
         # The league starts by itself with this many players and referees. None waits for the operator.
         self.start_when: tuple[int, int] | None = None
         # Called before the league starts by itself.
@@ -136,7 +139,22 @@ class LeagueRunner:
             waits.append(f"the operator: {self._draw_problem}")
         if self._paused:
             waits.append(f"a pause to end: the last attempt at {queries.list_matches(self._paused)} was void")
-        return waits
+        late = [text for report in self.progress.values() if (text := self.describe_silence(report)) is not None]
+        return waits + late[:MAX_SILENT]
+
+    def note_progress(self, report: m.MatchProgress) -> None:
+        """Take a referee's report of where a match stands."""
+        self.progress[report.match_id] = report
+        for listener in self.progress_listeners:
+            listener(report)
+
+    def describe_silence(self, report: m.MatchProgress) -> str | None:
+        """Which players have let a time limit pass, and are asked again. None if no player has."""
+        if not report.missing or not report.try_number or report.try_number < 2:
+            return None
+        players = self._ledger.league.players
+        who = [f"{players[one].meta.display_name} ({one})" for one in report.missing if one in players]
+        return f"{' and '.join(who)} in {report.match_id}: try {report.try_number} of {report.max_tries or '?'}"
 
     def _fail(self, error: BaseException) -> None:
         """Let ``run`` raise what a task has raised: a write has failed, or there is an error in this program."""

@@ -98,6 +98,7 @@ def in_play_row(league: League, match: Match, progress: MatchProgress | None) ->
         row.deadline = None if progress.deadline is UNSET else progress.deadline
         row.try_number, row.max_tries = progress.try_number or None, progress.max_tries or None
         row.arrived = [] if progress.arrived is UNSET else progress.arrived
+        row.missing = [] if progress.missing is UNSET else progress.missing
         if progress.position is not UNSET and len(json.encode(progress.position)) <= MAX_POSITION_BYTES:
             row.position = progress.position
     return row

@@ -169,19 +169,24 @@ function inPlay(live) {
 }
 
 function playing(match) {
-  const come = match.stage === "WAITING_FOR_PLAYERS" && match.arrived.length === 1 ? ", one has come" : "";
   return h(
     "li",
     { "data-key": match.match_id },
     h("p.pair", matchLink(match.match_id), " ", name(match.a.name), h("span.soft", " – "), name(match.b.name)),
     h(
       "p.soft.small",
-      stageOf(match.stage) + come,
+      stageOrMissing(match),
       timeLeft(match),
       match.attempt > 1 && `, attempt ${match.attempt}`,
     ),
   );
 }
+
+// A match that waits for one player says for whom.
+export const stageOrMissing = (match) => {
+  const missing = [match.a, match.b].filter((agent) => match.missing.includes(agent.id));
+  return missing.length === 1 ? ["waits for ", name(missing[0].name)] : stageOf(match.stage);
+};
 
 function results(live) {
   const matches = Object.values(live.results).sort(

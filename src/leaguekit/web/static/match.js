@@ -3,9 +3,9 @@
 import { widthOf } from "./charts.js";
 import { h, name, show, table, withNames, agentLabel } from "./elements.js";
 import { drawing } from "./games.js";
-import { event } from "./league.js";
+import { event, stageOrMissing } from "./league.js";
 import { sequence } from "./sequence.js";
-import { gameOf, moment, origins, plural, score, seconds, stageOf, statusOf, timeLeft } from "./words.js";
+import { gameOf, moment, origins, plural, score, seconds, statusOf, timeLeft } from "./words.js";
 
 export const title = ({ match }) => match.match_id;
 
@@ -86,9 +86,8 @@ const stated = ({ match, moves }) =>
 const inPlay = (playing) =>
   h(
     "p.notice",
-    stageOf(playing.stage),
+    stageOrMissing(playing),
     timeLeft(playing),
-    playing.arrived.length > 0 && `; ${playing.arrived.join(" and ")} came`,
   );
 
 function ruling(data) {
