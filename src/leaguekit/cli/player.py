@@ -25,7 +25,7 @@ from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
 
 EXAMPLES = f"""examples:
-  league player --manager http://127.0.0.1:8000/mcp
+  league player                                        in a league on this machine
   league player --manager http://127.0.0.1:8000/mcp --port 8102 --name Bob --strategy frequency
   league player --manager http://127.0.0.1:8000/mcp --strategy my_agent:choose
   league player --manager http://127.0.0.1:8000/mcp --strategy llm --model llama3.2 \\
@@ -56,8 +56,11 @@ _MODEL_OPTIONS = {
     "max-tokens": ("N", "in one answer (default 1000)"),
     "price-in": ("P", "of a million tokens that it is sent"),
     "price-out": ("P", "of a million tokens that it writes"),
-    "max-tokens-total": ("N", "ask for no more in all; after that, move at random"),
-    "max-cost": ("C", "spend no more in all, at those prices; after that, move at random"),
+    "max-tokens-total": ("N", "ask for no more in all; after that, it gives no move"),
+    "max-cost": ("C", "spend no more in all, at those prices; after that, it gives no move"),
+    "on-failure": ("random|loss", "what happens without a legal move in time (default random)"),
+    "retries": ("N", "after a bad answer, say what was wrong and ask again, for one move (default 1)"),
+    "legal-moves": ("shown|hidden", "whether the prompt lists the legal moves (default shown)"),
 }
 
 
@@ -73,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     program.add_options(parser, port=PORT)
     # No defaults, so that an error can be raised if one of these is given with --relay.
     parser.set_defaults(host=None, port=None)
-    add_manager_option(parser, required=True)
+    add_manager_option(parser)
     parser.add_argument(
         "--relay",
         metavar="URL",
