@@ -244,7 +244,7 @@ def _champion_sentences(
 def _technical_loss_sentence(count: int) -> Iterator[str]:
     if count:
         matches = "1 match was" if count == 1 else f"{count} matches were"
-        yield f"{matches} decided by technical losses: they count in the table, but tell nothing of anybody's strength."
+        yield f"{matches} decided by technical losses: they count in the table, but not in ratings."
 
 
 def _replaced_move_sentences(league: League) -> Iterator[str]:
