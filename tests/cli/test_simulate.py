@@ -271,6 +271,11 @@ def test_with_faults_the_whole_system_is_tried(capsys: pytest.CaptureFixture[str
     assert (code, json.loads(out)["seeds"]) == (0, 1)
 
 
+def test_a_strategy_that_is_named_twice_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = simulated(capsys, "--strategies", "random,frequency,random", "--seeds", "2")
+    assert "Named several times, and so played by as many more of the players: random.\n" in out
+
+
 def test_in_a_double_round_robin_every_pair_meets_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "matches.csv"
     arguments = ("--rounds", "double", "--strategies", "random,frequency,alternating", "--seeds", "20", "--out")

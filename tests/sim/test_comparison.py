@@ -118,6 +118,7 @@ def test_strategies_of_one_name_are_one_strategy() -> None:
     comparison = Comparison(GAME, entrants("random", "frequency", "random"), 3)
     comparison.play(1)
     assert comparison.names == ["frequency", "random"]
+    assert comparison.repeated == ["random"]
     assert [comparison.sums.total(number)[1] for number in (0, 1)] == [2, 4]
 
 

@@ -114,6 +114,7 @@ def _meaning(comparison: Comparison) -> Iterator[str]:
     sums = comparison.sums
     if not comparison.as_named:
         yield f"Points per match (a win {WIN_POINTS}, a draw {DRAW_POINTS}): {describe_estimate(comparison)}."
+        yield from _describe_repeats(comparison)
         if not comparison.fresh:
             yield from _describe_length(comparison)
     if sums.leagues < MIN_LEAGUES:
@@ -137,6 +138,13 @@ def _meaning(comparison: Comparison) -> Iterator[str]:
             yield f"A true difference of {detectable:.3f} is found {often}."
     if comparison.league.game.luck:
         yield comparison.league.game.luck
+
+
+def _describe_repeats(comparison: Comparison) -> Iterator[str]:
+    """The strategies that were named more than once."""
+    if comparison.repeated:
+        names = ", ".join(comparison.repeated)
+        yield f"Named several times, and so played by as many more of the players: {names}."
 
 
 def _describe_length(comparison: Comparison) -> Iterator[str]:

@@ -58,8 +58,10 @@ class ManagerClient:
                 await asyncio.sleep(pause)
             answer: dict[str, Any] = msgspec.json.decode(read_answer(response.body, 1))
         except (CallFailed, CallerLate) as error:
+            why = str(error).removeprefix(f"{self._url} ")
             raise CommandError(
-                f"no manager answers at {self._url} ({error}); is it running, or elsewhere (--manager)?"
+                f"no manager answers at {self._url} ({why}); is it running, or elsewhere (--manager)? "
+                "If the league is over, `league report`, `league export` and `league log` read its store"
             ) from None
         except RpcRefusal as error:
             data = error.error.data if isinstance(error.error.data, dict) else {}

@@ -56,8 +56,11 @@ _MODEL_OPTIONS = {
     "max-tokens": ("N", "in one answer (default 1000)"),
     "price-in": ("P", "of a million tokens that it is sent"),
     "price-out": ("P", "of a million tokens that it writes"),
-    "max-tokens-total": ("N", "ask for no more in all; after that, move at random"),
-    "max-cost": ("C", "spend no more in all, at those prices; after that, move at random"),
+    "max-tokens-total": ("N", "ask for no more in all; after that, it gives no move"),
+    "max-cost": ("C", "spend no more in all, at those prices; after that, it gives no move"),
+    "on-failure": ("random|loss", "what happens without a legal move in time (default random)"),
+    "retries": ("N", "after a bad answer, say what was wrong and ask again, for one move (default 1)"),
+    "legal-moves": ("shown|hidden", "whether the prompt lists the legal moves (default shown)"),
 }
 
 

@@ -11,6 +11,8 @@ import msgspec
 
 from leaguekit.cli import stores
 from leaguekit.cli.tables import json_line, pluralize
+from leaguekit.games import GAMES
+from leaguekit.games.base import has_chance
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
 from leaguekit.protocol.plain_text import sanitize_line
@@ -106,6 +108,13 @@ def _as_json(audit: Audit, complete: Completeness) -> str:
     return json_line(result)
 
 
+def _describe_draws(audit: Audit) -> str:
+    game = GAMES.get(audit.league.settings.game_type) if audit.league_id else None
+    if game is not None and not has_chance(game):
+        return "draws: this game has none"
+    return f"draws opened, {audit.counts.draws_derived} made again from the league's seed"
+
+
 def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
     counts = audit.counts
     yield sanitize_line(f"{audit.league_id or 'No league'}: {audit.league.state}")
@@ -118,7 +127,7 @@ def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
         (counts.technical_losses, f"technical losses, {counts.forfeits} of them ruled by the manager"),
         (counts.voids, f"void attempts, {counts.rematches} rematches, {counts.corrections} corrections"),
         (counts.results, f"reports of referees, {counts.outcomes_replayed} of them played again by the rules"),
-        (counts.draws_opened, f"draws opened, {counts.draws_derived} made again from the league's seed"),
+        (counts.draws_opened, _describe_draws(audit)),
         (counts.transcripts, "transcripts held against the results"),
     ):
         yield f"{count:9,} {what}"

@@ -104,6 +104,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return convert(self, TimeLimits, from_attributes=True)
 
 
+def heading(title: str, league_id: str) -> str:
+    """What a page or a terminal calls a league at its top. A title need not say that it is a league."""
+    return title or f"League {league_id}"
+
+
 def full_name(title: str, league_id: str) -> str:
     """The title of a league with its id, or the id alone."""
     return f"{title} ({league_id})" if title else league_id

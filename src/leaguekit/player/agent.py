@@ -348,6 +348,7 @@ class PlayerAgent:
         match.round_id, match.opponent_id, match.role = message.round_id, message.opponent_id, message.role_in_match
         # If the referee plays the match again, the strategy gets the same random numbers again.
         match.random = None
+        match.forfeit = None
         self.league_id = self.league_id or message.league_id
         self.round_id = message.round_id
         self._current = message.match_id

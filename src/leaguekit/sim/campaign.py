@@ -199,7 +199,7 @@ def _summary(totals: Totals, seconds: float) -> list[str]:
         f"{totals.matches:,} matches, {totals.exchanges:,} exchanges, {totals.events:,} events",
         f"{totals.crashes:,} crashes; other faults:{'' if totals.injected else ' none'}",
         *(f"{count:9,} {kind:{width}}  {MEANINGS.get(kind, '')}" for kind, count in sorted(totals.injected.items())),
-        FAILURES if failed else SUCCESS,
+        *([FAILURES] if failed else [SUCCESS] if totals.seeds else []),
     ]
 
 

@@ -41,6 +41,7 @@ class Comparison:
         self.fresh = fresh
         self._random = KeyedRandom()
         self.names = [*dict.fromkeys(one.name for one in self._named)]
+        self.repeated = [name for name in self.names if [one.name for one in self._named].count(name) > 1]
         # The index in ``names`` of each entrant.
         self._numbers = [self.names.index(one.name) for one in self._named]
         # The number of moves of each strategy by origin.

@@ -192,6 +192,7 @@ class Moves(JsonObject):
     own: Annotated[int, described("Its strategy chose them")]
     retried: Annotated[int, described("Its strategy chose them when it was asked again")]
     replaced: Annotated[int, described("Other legal moves were played for it")]
+    illegal: Annotated[int, described("It stated an illegal move at first")]
     reason: Annotated[str | None, described("Why the first was replaced")]
 
 
@@ -330,6 +331,10 @@ class RatingRow(JsonObject):
     low: int | None
     high: int | None
     matches: Annotated[int, described("Played to their end")]
+    own_rate: Annotated[float | None, described("Share of moves that it chose itself at once, as it states")] = None
+    illegal_rate: Annotated[
+        float | None, described("Share of moves for which it stated an illegal move at first, as it states")
+    ] = None
 
 
 class FiguresPage(Page):

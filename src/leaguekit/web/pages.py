@@ -158,6 +158,8 @@ def figures_page(number: int, figures: Figures) -> t.FiguresPage:
                 low=line.rating_low,
                 high=line.rating_high,
                 matches=line.rated_matches,
+                own_rate=line.own_rate,
+                illegal_rate=line.illegal_rate,
             )
             for line in figures.lines
         ],

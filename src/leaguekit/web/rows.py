@@ -26,7 +26,9 @@ MAX_POSITION_BYTES = 1_000
 
 def move_counts(origins: MoveOrigins) -> Moves:
     reason = remove_addresses(redact(origins.reason)) if origins.reason else None
-    return Moves(own=origins.own, retried=origins.retried, replaced=origins.replaced, reason=reason)
+    return Moves(
+        own=origins.own, retried=origins.retried, replaced=origins.replaced, illegal=origins.illegal, reason=reason
+    )
 
 
 def agent_name(league: League, agent_id: str) -> AgentName:
