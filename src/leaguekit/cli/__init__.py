@@ -152,7 +152,7 @@ def main(argv: list[str] | None = None, begin: Callable[[], None] | None = None)
         if isinstance(sys.stdout, io.TextIOWrapper):
             # A character that the encoding does not have is escaped, as Python does on stderr.
             sys.stdout.reconfigure(errors="backslashreplace")
-        options = _parser(called).parse_args(arguments)
+        options = _parser(called).parse_args(arguments or ["--help"])
         if begin is not None:
             begin()
         code = int(options.run(options))
