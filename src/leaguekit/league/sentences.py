@@ -79,6 +79,17 @@ def add_player_names(text: str, names: Mapping[str, str]) -> str:
     return PLAYER.sub(lambda found: f"{names[found[0]]} ({found[0]})" if found[0] in names else found[0], text)
 
 
+def name_players_once(text: str, names: Mapping[str, str]) -> str:
+    """A text in which the name of each player precedes the first mention of its id."""
+    unnamed = {one: names[one] for one in PLAYER.findall(text) if one in names}
+
+    def add_name(found: re.Match[str]) -> str:
+        name = unnamed.pop(found[0], None)
+        return found[0] if name is None else f"{name} ({found[0]})"
+
+    return PLAYER.sub(add_name, text)
+
+
 def outcome(result: MatchResult) -> str:
     """The result of a match as a sentence."""
     (one, _), (other, _) = result.score.items()

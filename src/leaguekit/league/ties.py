@@ -50,7 +50,8 @@ def _tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak]) ->
         for _, group in groupby(tied, key=lambda row: row.shown_rank):
             equal = list(group)
             if len(equal) > 1:
-                yield f"{_named(equal)} are equal in {equal_in}; {_NAMES[equal[1].decided_by or 'id']} decided."
+                arbiter = _NAMES[equal[1].decided_by or "id"]
+                yield f"{_named(equal)} are equal in {equal_in}; they share the place, listed by {arbiter}."
 
 
 def first_place(rows: Sequence[PlacedRow], *, is_over: bool) -> str:
