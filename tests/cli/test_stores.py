@@ -248,7 +248,7 @@ def test_the_log_is_a_line_an_event(command: Command, trouble: Path) -> None:
     assert lines[13] == (
         "    14  2025-01-15T10:32:06Z  R2M1: P01 wins, P03 loses technically (CHOICE_TIMEOUT), as REF01 reports"
     )
-    assert lines[20] == f"    21  2025-01-15T10:34:12Z  The league is over; its seed was {SEED}"
+    assert lines[20] == f"    21  2025-01-15T10:32:36Z  The league is over; its seed was {SEED}"
 
 
 @pytest.mark.parametrize(
