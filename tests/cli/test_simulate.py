@@ -256,7 +256,6 @@ def test_the_same_seeds_come_to_the_same(capsys: pytest.CaptureFixture[str]) -> 
             ["--faults", "all", "--strategies", "json:dumps"],
             "--faults all tests the system and not strategies: --strategies must be of random",
         ),
-        (["--faults", "all", "--rounds", "double"], "--rounds cannot be used with --faults all"),
     ],
 )
 def test_what_cannot_be_is_said(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:

@@ -25,7 +25,7 @@ from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
 
 EXAMPLES = f"""examples:
-  league player --manager http://127.0.0.1:8000/mcp
+  league player                                        in a league on this machine
   league player --manager http://127.0.0.1:8000/mcp --port 8102 --name Bob --strategy frequency
   league player --manager http://127.0.0.1:8000/mcp --strategy my_agent:choose
   league player --manager http://127.0.0.1:8000/mcp --strategy llm --model llama3.2 \\
@@ -76,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     program.add_options(parser, port=PORT)
     # No defaults, so that an error can be raised if one of these is given with --relay.
     parser.set_defaults(host=None, port=None)
-    add_manager_option(parser, required=True)
+    add_manager_option(parser)
     parser.add_argument(
         "--relay",
         metavar="URL",
