@@ -457,7 +457,7 @@ class Match:
             retryable=retry_at is not None,
             consequence="Technical loss: no tries are left."
             if retry_at is None
-            else f"Technical loss if no answer comes within {max_retries} retries.",
+            else f"Technical loss if no answer comes within {max_retries} retr{'y' if max_retries == 1 else 'ies'}.",
             next_retry_at=retry_at,
         )
         return SendError(given.side, given.ask, fault)
