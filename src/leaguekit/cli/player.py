@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 from datetime import datetime
+from functools import wraps
 from inspect import isawaitable
 from typing import Any
 
@@ -17,7 +18,7 @@ from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Context, Strategy
 from leaguekit.player.player import Player
 from leaguekit.player.relay import RelayClient, serve_relayed
-from leaguekit.player.strategies import STRATEGIES, games_of
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.player.strategy_loading import LLM, OWN_STRATEGY, load
 from leaguekit.protocol.codes import mcp_url
 from leaguekit.protocol.refusals import player_refusal
@@ -101,10 +102,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     try:
         name, strategy = _load_strategy(options)
-        if options.move_delay:
-            player = Player(options.name or name, _delayed(strategy, options.move_delay), games=games_of(strategy))
-        else:
-            player = Player(options.name or name, strategy)
+        player = Player(options.name or name, _delayed(strategy, options.move_delay or 0))
     except (ValueError, LookupError, ImportError) as error:
         raise CommandError(str(error)) from None
     with restored_logging("leaguekit.player.agent") as log:
@@ -124,7 +122,10 @@ def add_move_delay_option(parser: argparse.ArgumentParser) -> None:
 
 def _delayed(strategy: Strategy, seconds: float) -> Strategy:
     """A strategy that waits before it answers, at most half of its time."""
+    if not seconds:
+        return strategy
 
+    @wraps(strategy)
     async def choose(ctx: Context) -> Any:
         await asyncio.sleep(min(seconds, ctx.seconds_left / 2))
         move = strategy(ctx)

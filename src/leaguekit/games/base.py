@@ -69,7 +69,7 @@ class Knowledge(NamedTuple):
 class Game(ABC, Generic[PositionT]):
     """The rules of one game."""
 
-    name: ClassVar[str]
+    name: str
     # Moves that are always legal. For each of them there is a strategy that always makes it.
     constant_moves: ClassVar[tuple[str, ...]] = ()
     # The number of turns in the longest game. Steps of chance do not count.
@@ -78,6 +78,8 @@ class Game(ABC, Generic[PositionT]):
     luck: ClassVar[str] = ""
     # The lowest and the highest payoff of a match. A league of a game that states them is ranked by payoff.
     payoff_range: tuple[float, float] | None = None
+    # The rules in words, for people and language models. If they are empty, the docstring of the game's module is used.
+    rules: str = ""
     # The arguments that the game was made with (``leaguekit.games.game``).
     args: Mapping[str, Any] = {}
 

@@ -1,0 +1,83 @@
+"""Finds the game that a user names: one that is known or installed, or the class in a file of an author."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from leaguekit.agents.author_modules import ModuleNotLoaded, load_file
+from leaguekit.games import GAMES, describe_game, game
+from leaguekit.games.base import Game
+from leaguekit.games.sources import MAX_NAME_LENGTH, add_game
+from leaguekit.protocol.errors import ProtocolError
+
+# A class in a file, perhaps with arguments.
+_IN_FILE = re.compile(r"(.+\.py):(\w+)\s*(\(.*\))?\s*", re.DOTALL)
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class NoSuchGame(ValueError):
+    """There is no game of a name. The text says why, and what to do."""
+
+
+def load_game(text: str) -> Game[Any]:
+    """The game that a user names as ``NAME``, ``PREFIX:NAME`` or ``FILE.py:CLASS``, with arguments in brackets.
+
+    A class in a file is imported, and then known in this process under its own name. So only texts of the user who
+    started the program may be loaded, and none that came from another program. Raises NoSuchGame.
+    """
+    try:
+        if found := _IN_FILE.fullmatch(text.strip()):
+            kind = _class_in(Path(found[1]), found[2])
+            add_game(kind)
+            return game(f"{kind.name}{found[3] or ''}")
+        if text.strip().endswith(".py"):
+            raise NoSuchGame(f"Name the class in {text} as well: {text.strip()}:CLASS.")
+        return game(text)
+    except (ModuleNotLoaded, ProtocolError) as error:
+        raise NoSuchGame(error.detail if isinstance(error, ProtocolError) else str(error)) from error
+
+
+def is_in_file(text: str) -> bool:
+    """Whether a game that a user names is in a file. Other programs have to be told of it."""
+    return _IN_FILE.fullmatch(text.strip()) is not None
+
+
+def game_name(text: str) -> str:
+    """The name that a league has of the game that a user names, with its arguments. Raises NoSuchGame."""
+    found = load_game(text)
+    return describe_game(found.name, found.args)
+
+
+def absolute(text: str, folder: Path) -> str:
+    """A game as a user names it. The path of a file becomes absolute; it is relative to the folder."""
+    found = _IN_FILE.fullmatch(text.strip())
+    return text if found is None else f"{(folder / found[1]).resolve()}:{found[2]}{found[3] or ''}"
+
+
+def _class_in(path: Path, class_name: str) -> type[Game[Any]]:
+    module = load_file(path)
+    kind = getattr(module, class_name, None)
+    if not _is_game(kind):
+        games = [name for name, one in vars(module).items() if _is_game(one) and one is not Game]
+        near = get_close_matches(class_name, games, 1) or games
+        what = f"no class {class_name!r}" if kind is None else "no subclass of Game called " + repr(class_name)
+        hint = f"; did you mean {near[0]!r}?" if near else "; a game is a subclass of leaguekit.games.base.Game."
+        raise NoSuchGame(f"There is {what} in {path}{hint}")
+    if missing := sorted(getattr(kind, "__abstractmethods__", ())):
+        raise NoSuchGame(f"The game {class_name} in {path} has no {', '.join(missing)}; docs/games.md has an example.")
+    name = getattr(kind, "name", None)
+    if not (isinstance(name, str) and len(name) <= MAX_NAME_LENGTH and _NAME.fullmatch(name)):
+        raise NoSuchGame(
+            f"The class {class_name} in {path} needs a name: up to {MAX_NAME_LENGTH} lower-case letters, digits and "
+            f'underscores, such as name = "my_game"; got {name!r}.'
+        )
+    if name in GAMES:
+        raise NoSuchGame(f"The game in {path} is called {name}, as one of ours is; give it another name.")
+    return kind
+
+
+def _is_game(value: Any) -> TypeGuard[type[Game[Any]]]:
+    return isinstance(value, type) and issubclass(value, Game)
