@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from leaguekit.agents.author_modules import ModuleNotLoaded, load_file
-from leaguekit.games import GAMES, describe_game, game
+from leaguekit.games import GAMES, game
 from leaguekit.games.base import Game
 from leaguekit.games.sources import MAX_NAME_LENGTH, add_game
 from leaguekit.protocol.errors import ProtocolError
@@ -25,30 +25,33 @@ class NoSuchGame(ValueError):
 def load_game(text: str) -> Game[Any]:
     """The game that a user names as ``NAME``, ``PREFIX:NAME`` or ``FILE.py:CLASS``, with arguments in brackets.
 
-    A class in a file is imported, and then known in this process under its own name. So only texts of the user who
-    started the program may be loaded, and none that came from another program. Raises NoSuchGame.
+    Raises NoSuchGame.
     """
+    name = known_name(text)
     try:
-        if found := _IN_FILE.fullmatch(text.strip()):
-            kind = _class_in(Path(found[1]), found[2])
-            add_game(kind)
-            return game(f"{kind.name}{found[3] or ''}")
-        if text.strip().endswith(".py"):
-            raise NoSuchGame(f"Name the class in {text} as well: {text.strip()}:CLASS.")
-        return game(text)
-    except (ModuleNotLoaded, ProtocolError) as error:
-        raise NoSuchGame(error.detail if isinstance(error, ProtocolError) else str(error)) from error
+        return game(name)
+    except ProtocolError as error:
+        raise NoSuchGame(error.detail) from error
+
+
+def known_name(text: str) -> str:
+    """The game that a user names as it is known in this process from now on: a class in a file has its own name.
+
+    The file is imported. So the text must come from the user who started the program, and not from another program.
+    Raises NoSuchGame if there is no such class.
+    """
+    if found := _IN_FILE.fullmatch(text.strip()):
+        kind = _class_in(Path(found[1]), found[2])
+        add_game(kind)
+        return f"{kind.name}{found[3] or ''}"
+    if text.strip().endswith(".py"):
+        raise NoSuchGame(f"Name the class in {text.strip()} as well: {text.strip()}:CLASS.")
+    return text
 
 
 def is_in_file(text: str) -> bool:
     """Whether a game that a user names is in a file. Other programs have to be told of it."""
     return _IN_FILE.fullmatch(text.strip()) is not None
-
-
-def game_name(text: str) -> str:
-    """The name that a league has of the game that a user names, with its arguments. Raises NoSuchGame."""
-    found = load_game(text)
-    return describe_game(found.name, found.args)
 
 
 def absolute(text: str, folder: Path) -> str:
@@ -58,7 +61,10 @@ def absolute(text: str, folder: Path) -> str:
 
 
 def _class_in(path: Path, class_name: str) -> type[Game[Any]]:
-    module = load_file(path)
+    try:
+        module = load_file(path)
+    except ModuleNotLoaded as error:
+        raise NoSuchGame(str(error)) from error
     kind = getattr(module, class_name, None)
     if not _is_game(kind):
         games = [name for name, one in vars(module).items() if _is_game(one) and one is not Game]

@@ -14,6 +14,7 @@ from leaguekit.agents.logs import restored_logging
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, add_manager_option, program
+from leaguekit.cli.arguments import add_own_game_option
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Context, Strategy
 from leaguekit.player.player import Player
@@ -93,6 +94,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", metavar="N", type=int, help="make the strategy's chance repeatable")
     add_move_delay_option(parser)
+    add_own_game_option(parser, ", if the strategy needs its rules")
     parser.add_argument("--wanted-id", help=argparse.SUPPRESS)
     model_group = parser.add_argument_group("a language model, with --strategy llm")
     for name, (metavar, text) in _MODEL_OPTIONS.items():

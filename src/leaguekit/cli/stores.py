@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from leaguekit.cli import CommandError, add_data_dir_option
+from leaguekit.cli.arguments import add_own_game_option
 from leaguekit.league import events as e
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import decode, of_type
@@ -33,6 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "store", metavar="STORE", nargs="?", help="the league's file or postgresql://… (default: the newest)"
     )
     add_data_dir_option(parser, "where the newest store is looked for (default SHARED)")
+    add_own_game_option(parser, ", if the league played it")
 
 
 def run(

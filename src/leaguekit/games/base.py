@@ -74,6 +74,8 @@ class Game(ABC, Generic[PositionT]):
     constant_moves: ClassVar[tuple[str, ...]] = ()
     # The number of turns in the longest game. Steps of chance do not count.
     max_turns: int = 1
+    # Whether chance ever moves. By default it does in a game that has odds, or a roll of its own.
+    chance: bool | None = None
     # A sentence for pages that says why chance alone decides between two players; empty if it does not.
     luck: ClassVar[str] = ""
     # The lowest and the highest payoff of a match. A league of a game that states them is ranked by payoff.
@@ -159,6 +161,8 @@ def asked(game: Game[Any], position: Any) -> tuple[Side, ...]:
 
 def has_chance(game: Game[Any]) -> bool:
     """Whether chance ever moves in a game."""
+    if game.chance is not None:
+        return game.chance
     return type(game).odds is not Game.odds or type(game).roll is not Game.roll
 
 
