@@ -13,6 +13,7 @@ from leaguekit.cli import stores
 from leaguekit.cli.tables import json_line, pluralize
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
+from leaguekit.league.outcomes import record_name
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader, is_postgres
 from leaguekit.store.head import MissingEnd, missing_end, read_head
@@ -78,6 +79,8 @@ async def _verify(reader: LogReader, store: str | Path, *, as_json: bool) -> int
             progress.update(one.number)
             last = one.number
             event = audit.take(one.number, one.event)
+            if isinstance(event, ResultRecorded) and event.result.details.record_sha256:
+                audit.record(event, await reader.kept(record_name(event.match_id, event.attempt)))
             if isinstance(event, ResultRecorded) and (name := f"transcript/{event.match_id}") in transcripts:
                 audit.transcript(event, await reader.kept(name) or b"")
     return _print_result(audit, Completeness(store, last, head), as_json=as_json)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -34,14 +34,15 @@ from leaguekit.transport.server.endpoint import FindRoute, PostRoutes
 from leaguekit.transport.server.pending_requests import PostRoute, path_and_query
 from leaguekit.transport.server.server import Server
 
-MAX_TRANSCRIPT = 262_144
+# The limit of a document that a referee posts about a match: its transcript, or its record.
+MAX_DOCUMENT = 1_048_576
 _TOO_LARGE = msgspec.json.encode(
     {
-        "error": f"A transcript has at most {MAX_TRANSCRIPT:,} bytes, "
+        "error": f"A transcript or a record has at most {MAX_DOCUMENT:,} bytes, "
         f"and shows its referee's auth_token in the first {MAX_BYTES:,}."
     }
 )
-TRANSCRIPTS = "/transcripts/"
+TRANSCRIPTS, RECORDS = "/transcripts/", "/records/"
 HEALTH = "/health"
 # A response is an ASGI application, too.
 _USE_POST = Response("Method Not Allowed", 405, {"allow": "POST"}, "text/plain")
@@ -56,6 +57,9 @@ class WebApp(Protocol):
 
 
 WebFactory = Callable[[Manager], WebApp]
+DocumentT = TypeVar("DocumentT", m.MatchTranscript, m.MatchRecord)
+# Called with a document and the id of the match that it was posted for.
+KeepDocument = Callable[[DocumentT, str], Awaitable[None]]
 
 
 def manager_server(
@@ -88,25 +92,29 @@ def manager_server(
         known = identify(credentials_in(first_bytes).auth_token)
         return known is not None and known.role == "referee"
 
-    async def receive_transcript(match_id: str, request: RpcRequest, peer: Peer) -> HttpAnswer:
+    async def receive_document(
+        kind: type[DocumentT], keep: KeepDocument[DocumentT], match_id: str, request: RpcRequest, peer: Peer
+    ) -> HttpAnswer:
         body = request.body
         if seconds := limiter.acquire_for_message(token_in(body), Peer(peer.host), len(body)):
             raise TooManyRequests(msgspec.json.encode(_too_many_requests(seconds)), seconds)
         try:
             check_text(body)
-            message = of_type(m.MatchTranscript, decode(body))
-            await manager.keep_transcript(message, match_id)
+            await keep(of_type(kind, decode(body)), match_id)
         except ProtocolError as error:
             return HttpAnswer(400, msgspec.json.encode({"error_code": error.code, "error": error.detail}))
-        return HttpAnswer(200, msgspec.json.encode({"status": "ACCEPTED", "match_id": message.match_id}))
+        return HttpAnswer(200, msgspec.json.encode({"status": "ACCEPTED", "match_id": match_id}))
 
-    transcripts = PostRoutes(TRANSCRIPTS.encode(), receive_transcript, MAX_TRANSCRIPT, _TOO_LARGE, is_from_referee)
+    receive_transcript = partial(receive_document, m.MatchTranscript, manager.keep_transcript)
+    receive_record = partial(receive_document, m.MatchRecord, manager.keep_record)
+    transcripts = PostRoutes(TRANSCRIPTS.encode(), receive_transcript, MAX_DOCUMENT, _TOO_LARGE, is_from_referee)
+    records = PostRoutes(RECORDS.encode(), receive_record, MAX_DOCUMENT, _TOO_LARGE, is_from_referee)
     find_misdirected = _misdirected_routes(manager, limiter)
     lazy_web = _LazyWeb(manager, web)
     routes = Router([Route(HEALTH, health)], redirect_slashes=web is None, default=lazy_web)
-    # Posted transcripts are answered by PostRoutes. Requests by other methods are refused, and need no rate limit.
-    refusal = Route(f"{TRANSCRIPTS}{{match_id}}", _USE_POST)
-    app = Router([refusal], redirect_slashes=False, default=_limit_rate(routes, limiter))
+    # Posted documents are answered by PostRoutes. Requests by other methods are refused, and need no rate limit.
+    refusals = [Route(f"{path}{{match_id}}", _USE_POST) for path in (TRANSCRIPTS, RECORDS)]
+    app = Router(refusals, redirect_slashes=False, default=_limit_rate(routes, limiter))
     limited, changes = limiter.limit(handler or manager.answer, manager.refusal, MAX_BYTES), ChangeNotifier()
     ResourceNotifier(manager, changes)
     return Server(
@@ -115,7 +123,7 @@ def manager_server(
         max_bytes=MAX_BYTES,
         too_large=too_large_answer(manager.refusal, MAX_BYTES),
         app=app,
-        find_route=lambda url: transcripts.match(url) or find_misdirected(url),
+        find_route=lambda url: transcripts.match(url) or records.match(url) or find_misdirected(url),
         mcp=limited_mcp_app(lambda: manager_surface(manager, limited, changes), limiter, MAX_BYTES),
         names=[*names_of(manager.endpoint), *names],
         endpoint=manager.endpoint,

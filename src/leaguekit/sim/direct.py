@@ -12,13 +12,13 @@ from functools import partial
 from inspect import iscoroutine
 from typing import Any, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from leaguekit.games import game
 from leaguekit.games.base import Side, has_chance
 from leaguekit.league.schedule import round_robin
-from leaguekit.league.settings import Settings
-from leaguekit.league.standings import PlacedRow, Row, Table
+from leaguekit.league.settings import Settings, with_game
+from leaguekit.league.standings import MILLION, PlacedRow, Row, Table
 from leaguekit.league.ties import MAX_TIES, tie_sentences
 from leaguekit.match.draw import league_seed, match_seeds
 from leaguekit.match.move_messages import DOCUMENTED, messages_of
@@ -30,7 +30,7 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import MatchRole
 from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, ResultDetails, Standing
-from leaguekit.sim.match_cache import MAX_ENTRIES, Chance, MatchCache, Turn
+from leaguekit.sim.match_cache import MAX_ENTRIES, MatchCache, Turn
 
 # The first attempt at a match always succeeds.
 _ATTEMPT = 1
@@ -99,9 +99,9 @@ class DirectLeague:
         *,
         fresh: bool = False,
     ) -> None:
-        self._settings = settings
+        self._settings = settings = with_game(settings)
         self._fresh = fresh
-        self.game = game(settings.game_type)
+        self.game = game(settings.game_name)
         self._cache = MatchCache(self.game, max_entries)
         self.players = {
             (one := player_id(number)): Player(
@@ -147,8 +147,8 @@ class DirectLeague:
             for match in matches:
                 for player in (match.a, match.b):
                     player.random.seed((seed, player.id, match.id, _ATTEMPT))
-                roll = partial(self._roll, seed_of(match.id, _ATTEMPT)) if self._has_chance else _no_chance
-                verdict = self._cache.play(roll, partial(self._choose, match))
+                match_seed = seed_of(match.id, _ATTEMPT) if self._has_chance else b""
+                verdict = self._cache.play(match_seed, partial(self._choose, match))
                 self._record(match, verdict)
                 if on_result is not None:
                     on_result(match.id, _result(match, verdict))
@@ -170,11 +170,7 @@ class DirectLeague:
 
     def _table(self) -> Table:
         rows = [player.row for player in self.players.values()]
-        return Table.of(self._settings.tie_breaks, rows, self._seed.hex())
-
-    def _roll(self, seed: bytes, node: Chance) -> Any:
-        """What chance gives in a match with this seed."""
-        return self.game.roll(node.position, seed, node.step)
+        return Table.of(self._settings.tie_breaks, rows, self._seed.hex(), self._settings.payoff_range)
 
     def _choose(self, match: _ScheduledMatch, turn: Turn) -> int:
         """Ask the player whose turn it is. Returns the index of its option."""
@@ -217,6 +213,8 @@ class DirectLeague:
         for side, player, opponent, other_side in sides:
             points = verdict.score[side]
             player.row.count(opponent.id, points)
+            if verdict.payoffs is not None:
+                player.row.payoff_sum += round(MILLION * verdict.payoffs[side == "B"])
             if self._fresh:
                 continue
             player.history.append(
@@ -233,10 +231,6 @@ class DirectLeague:
                     role=_ROLES[side],
                 )
             )
-
-
-def _no_chance(node: Chance) -> Any:
-    raise RuntimeError(f"chance moves in step {node.step} of a game that has neither odds nor a roll")
 
 
 def _judge(player: Player, thought: StrategyResult, ctx: Context, options: list[Any]) -> int:
@@ -263,5 +257,6 @@ def _result(match: _ScheduledMatch, verdict: Verdict) -> MatchResult:
             choices={ids[side]: choice for side, choice in verdict.choices.items()},
             status=verdict.status,
             ruling=verdict.ruling,
+            payoffs=UNSET if verdict.payoffs is None else {ids["A"]: verdict.payoffs[0], ids["B"]: verdict.payoffs[1]},
         ),
     )

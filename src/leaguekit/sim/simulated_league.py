@@ -279,7 +279,7 @@ class SimulatedLeague:
         try:
             await manager.open()
             manager.runner.start_when = (self.setup.players, self.setup.referees)
-            self.network.listen(MANAGER_URL, process, manager.handle, partial(_store_transcript, manager))
+            self.network.listen(MANAGER_URL, process, manager.handle, partial(_store_document, manager))
             await manager.run()
             self._league_over.set()
             await run_until(self._closing, manager.serve_forever())
@@ -338,10 +338,14 @@ class _Call(msgspec.Struct):
     params: msgspec.Raw
 
 
-async def _store_transcript(manager: Manager, path: str, body: bytes) -> HttpAnswer:
-    """Store a transcript, as the manager's web server does."""
+async def _store_document(manager: Manager, path: str, body: bytes) -> HttpAnswer:
+    """Store a transcript or a record, as the manager's web server does."""
+    match_id = path.rpartition("/")[2]
     try:
-        await manager.keep_transcript(of_type(m.MatchTranscript, decode(body)), path.rpartition("/")[2])
+        if "/records/" in path:
+            await manager.keep_record(of_type(m.MatchRecord, decode(body)), match_id)
+        else:
+            await manager.keep_transcript(of_type(m.MatchTranscript, decode(body)), match_id)
     except ProtocolError as error:
         return HttpAnswer(400, str(error).encode())
     return HttpAnswer(200, b"{}")
