@@ -86,6 +86,11 @@ def _right(asked: Asked) -> Reply:
     return said(asked, json.dumps({"move": _move(asked)}))
 
 
+def _by_rules(asked: Asked) -> Reply:
+    """Knows tic-tac-toe: takes the last free cell of the board that it is shown."""
+    return said(asked, json.dumps({"move": asked.data["position"]["board"].rindex(".")}))
+
+
 def _wordy(asked: Asked) -> Reply:
     return said(asked, f"<think>Even or odd, 0 or 8?</think>\nI have thought about it. My move: **{_move(asked)}**.")
 
@@ -119,6 +124,7 @@ def _refusing_the_key(asked: Asked) -> Reply:
 
 BEHAVIOURS: dict[str, Callable[[Asked], Reply | None]] = {
     "right": _right,
+    "by_rules": _by_rules,
     "wordy": _wordy,
     "torn": _torn,
     "obeying": _obeying,

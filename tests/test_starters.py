@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
@@ -124,6 +126,7 @@ def test_a_starter_passes_every_check(starter: Starter) -> None:
     with Program("check", "player", "--port", "0", "--json", "--game", "tic_tac_toe") as check:
         with started(starter, folder, check.said(r"(http://127\.0\.0\.1:\d+/mcp)")[1]) as player:
             assert player.ended() == 0, player.stderr
+        assert "This is a conformance check. " in player.stderr
         assert check.ended() == 0, check.stdout
     failed = [one for one in json.loads(check.stdout)["checks"] if one["state"] == "failed"]
     assert failed == []
@@ -190,6 +193,65 @@ def test_a_starter_that_is_given_no_url_of_a_manager_says_so(starter: Starter) -
         assert mine.ended() == 2
     assert "127.0.0.1:8000" in mine.stderr
     assert "is not a URL such as http://127.0.0.1:8000/mcp" in mine.stderr
+
+
+@pytest.mark.parametrize("starter", STARTERS[1:])
+def test_a_starter_names_the_address_where_no_manager_is(starter: Starter) -> None:
+    """It goes on trying while the address may be right. Where something else answers, it ends."""
+    folder = written(starter)
+    statuses = iter([503])
+
+    class NoManager(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_error(next(statuses, 404))
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), NoManager) as server:
+        url = f"http://127.0.0.1:{server.server_port}/mpc"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with started(starter, folder, f"{url}?seat=SECRET") as mine:
+            mine.said(rf"Not registered at {url} yet \(.*\)\. Is --manager right, and is it running\? Trying again\.")
+            assert mine.ended() not in (0, None)
+        server.shutdown()
+    assert f"What answers at {url} is no League Manager" in mine.stderr
+    assert "SECRET" not in mine.stderr
+
+
+# What a strategy may do wrong, in the words of both languages, and what the agent says then.
+FAULTS = {
+    "raises": (
+        "raise KeyError('corner')",
+        "throw new RangeError('corner')",
+        r"raised (KeyError\(|RangeError: )'?corner",
+    ),
+    "illegal": ("return 'Rock'", "return 'Rock'", r"chose ['\"]Rock['\"], (which is )?none of \[.*\]"),
+}
+
+
+@pytest.mark.parametrize("starter", STARTERS[1:])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_starter_says_what_was_wrong_with_its_strategy_and_what_was_played(starter: Starter, fault: str) -> None:
+    folder = written(starter)
+    file = folder / starter.start[-1]
+    in_python, in_javascript, words = FAULTS[fault]
+    body = f"    {in_python}\n" if file.suffix == ".py" else f"  {in_javascript};\n"
+    first_line = r"    if game == \"tic_tac_toe\"" if file.suffix == ".py" else r"  if \(game === \"tic_tac_toe\""
+    changed, number = re.subn(first_line, lambda found: body + found[0], file.read_text())
+    assert number == 1
+    file.write_text(changed)
+    with Program("try", "--port", "0", "--json", "--game", "tic_tac_toe") as trying:
+        with started(starter, folder, trying.said(r"(http://127\.0\.0\.1:\d+/mcp)")[1]) as mine:
+            assert mine.ended() == 0, mine.stderr
+        assert trying.ended() == 1
+    moves = json.loads(trying.stdout.splitlines()[-1])["moves"]
+    assert re.match(f"the strategy {words}", moves["reason"])
+    said = re.findall(rf"^R1M1: the strategy {words}.*; (\d) is played instead\.$", mine.stderr, re.MULTILINE)
+    assert len(said) == moves["replaced"] >= 2
+    # The trace of an error is printed once, from the author's own line on.
+    assert mine.stderr.count(file.name) == (fault == "raises")
+    assert f"{moves['replaced']} of {moves['replaced']} moves were not the strategy's." in mine.stderr
+    assert re.search(r"^Alice has \d points?: place", mine.stderr, re.MULTILINE)
 
 
 @pytest.mark.parametrize("starter", STARTERS[1:])

@@ -133,7 +133,7 @@ def test_a_host_gives_its_own_referees_a_code_where_nobody_reads_it(tmp_path: Pa
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no pseudo-terminals")
-def test_secrets_are_printed_on_a_terminal_only_and_elsewhere_their_files_are_named(tmp_path: Path) -> None:
+def test_secrets_are_not_printed_even_on_a_terminal_and_their_files_are_named(tmp_path: Path) -> None:
     import pty  # noqa: PLC0415 - there is none on Windows
 
     arguments = ("manager", "--port", "0", "--league-id", "access", "--data-dir")
@@ -149,12 +149,13 @@ def test_secrets_are_printed_on_a_terminal_only_and_elsewhere_their_files_are_na
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=theirs) as process, os.fdopen(ours) as terminal:
         os.close(theirs)
         said = ""
-        while "referee code: " not in said:
+        while "league start" not in said:
             said += terminal.readline()
         process.terminate()
     for name in ("admin_token", "referee_code"):
         kept = tmp_path / "second" / "agents" / "access" / "manager" / name
-        assert f": {kept.read_text()}\n" in said
+        assert f": {kept}\n" in said
+        assert kept.read_text() not in said
 
 
 # A whole league

@@ -95,7 +95,7 @@ def test_many_players_are_withdrawn_at_once_and_the_rest_is_started_without_a_qu
     assert said.code == 0
     assert "8 players left the league" in said.out
     # Those that have left are passed over.
-    assert "(P12) withdraws." in command("withdraw", "P05-P12", *flooded.here).out
+    assert "(P12) is withdrawn from the league." in command("withdraw", "P05-P12", *flooded.here).out
     said = command("start", *flooded.here)
     assert (said.code, said.out) == (0, "The league starts: 3 rounds, 3 matches.\n")
 
@@ -116,7 +116,7 @@ def test_what_cannot_be_taken_back_is_asked_for_on_a_terminal(
     assert command("disqualify", "P02", *flooded.here).code == 0
     said = command("disqualify", "P03", "--yes", *flooded.here)
     assert (said.code, said.err) == (0, "")
-    assert re.fullmatch(r"Player \d+ \(P03\) is disqualified\.\n", said.out)
+    assert re.fullmatch(r"Player \d+ \(P03\) is disqualified\. `league readmit P03` brings it back\.\n", said.out)
     answers("no")
     said = command("correct", "R1M1", "draw", *flooded.here)
     assert (said.code, "Set the result of R1M1 to draw? [y/N] " in said.err) == (2, True)

@@ -228,8 +228,8 @@ def test_a_small_terminal_has_no_room_for_boards(monkeypatch: pytest.MonkeyPatch
 
 
 def test_news_name_players_and_say_a_name_once() -> None:
-    other_news = NewsItem(number=9, at=at(0), event="PlayerWithdrawn", text="P01 withdraws: ill")
-    assert news_text(other_news, live()) == "Alice (P01) withdraws: ill"
+    other_news = NewsItem(number=9, at=at(0), event="PlayerWithdrawn", text="P01 is withdrawn from the league: ill")
+    assert news_text(other_news, live()) == "Alice (P01) is withdrawn from the league: ill"
     came = NewsItem(number=9, at=at(0), event="PlayerRegistered", text="P01 is registered: Alice")
     assert news_text(came, live()) == "P01 is registered: Alice"
 
@@ -333,7 +333,7 @@ def test_a_start_that_is_past_is_not_counted_down_to(monkeypatch: pytest.MonkeyP
 def test_who_has_left_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     state = live()
     state.standings["P06"] = row(6, out="WITHDRAWAL")
-    assert any("Zoë (withdrew)" in line for line in visible(state, 80, 24, monkeypatch=monkeypatch))
+    assert any("Zoë (withdrawn)" in line for line in visible(state, 80, 24, monkeypatch=monkeypatch))
 
 
 def test_names_that_would_move_or_colour_the_terminal_are_made_visible(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from leaguekit.cli import CommandError
+from leaguekit.cli import CommandError, run
 from leaguekit.cli.operate import call
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.run_agents import open_sockets, start_agents
@@ -216,7 +216,7 @@ def test_players_who_are_equal_in_everything_share_the_first_place_and_that_is_s
     assert [(row[0], *row[-3:]) for row in ranks] == [("1=", "1", "0.5", "1")] * 2
     first, second = (f"always_even {row[3]} ({row[1]})" for row in ranks)
     equal_in = "points, head-to-head, Sonneborn–Berger, wins and technical losses"
-    assert f"{first} and {second} are equal in {equal_in}; a lot decided." in lines
+    assert f"{first} and {second} are equal in {equal_in}; they share the place, listed by a lot." in lines
     assert f"{first} and {second} share the first place with 1 point each; the lot names {first} champion" in lines
     assert any(re.match(r"1 match in ", line) for line in lines)
     # Every other place says the same.
@@ -225,7 +225,7 @@ def test_players_who_are_equal_in_everything_share_the_first_place_and_that_is_s
     assert league("report", store, "--out", page.parent).process.returncode == 0
     assert page.read_text().count('<td class="n">1=</td>') == 2
     assert "share the first place with 1 point each; the lot names" in page.read_text()
-    assert "a lot decided." in page.read_text()
+    assert "listed by a lot." in page.read_text()
     rows = json.loads(league("export", store, "--what", "standings").stdout)
     assert [(row["rank"], row["shown_rank"], row["decided_by"]) for row in rows] == [(1, "1=", None), (2, "1=", "lot")]
     assert [(row["head_to_head"], row["sonneborn_berger"]) for row in rows] == [(1, 0.5), (1, 0.5)]
@@ -376,7 +376,7 @@ def test_the_operators_deeds_need_the_leagues_admin_token(
     shared: Running, command: Callable[..., CommandResult], tmp_path: Path
 ) -> None:
     nowhere = command("pause", "--manager", shared.manager, "--data-dir", tmp_path)
-    why = f"league pause: there is no admin token under {tmp_path}; name its file: --admin-token-file\n"
+    why = f"league pause: there is no admin token under {tmp_path}; name the league's folder: --data-dir\n"
     assert nowhere == (2, "", why)
     (tmp_path / "token").write_text("adm-wrong-but-long-enough")
     wrong = command("pause", *shared.here, "--admin-token-file", tmp_path / "token")
@@ -407,7 +407,10 @@ def test_the_operator_pauses_resumes_and_withdraws(shared: Running, command: Cal
     third = next(row["display_name"] for row in name if row["player_id"] == "P03")
     page = ("--manager", shared.manager.removesuffix("mcp") + "#/agents", "--data-dir", shared.data)
     left = command("withdraw", third.upper(), "--reason", "its author asked for it", *page)
-    assert left.out == f"{third} (P03) withdraws: its author asked for it; it loses R1M2.\n"
+    assert left.out == (
+        f"{third} (P03) is withdrawn from the league: its author asked for it. It loses R1M2 and its later matches "
+        "(2). `league readmit P03` brings it back.\n"
+    )
     schedule = command("schedule", *shared.here, "--round", 1).out.splitlines()
     assert [line.split() for line in schedule[2:]] == [["R1M1", "P01", "P02", "-"], ["R1M2", "P03", "P04", "P04"]]
 
@@ -429,8 +432,6 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["run", "--players", "1"], "a league needs at least --players 2 and --referees 1"),
-        (["run", "--referees", "0"], "a league needs at least --players 2 and --referees 1"),
         (["run", "--move-delay", "-1"], "--move-delay must be from 0 to 10, got -1"),
         (["run", "--max-concurrent", "11"], "--max-concurrent must be from 1 to 10"),
         (
@@ -454,7 +455,7 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
         (["manager", "--port", "0", "--host", "0.0.0.0"], "it listens at 0.0.0.0, so say which addresses it may call"),
         (["referee", "--manager", "http://127.0.0.1:9/mcp", "--max-concurrent", "0"], "--max-concurrent must be from"),
         (["player", "--manager", "http://127.0.0.1:9/mcp", "--strategy", "luck"], "There is no strategy 'luck'"),
-        (["status", "--manager", "http://127.0.0.1:9/mcp"], "no manager answers at http://127.0.0.1:9/mcp"),
+        (["status", "--manager", "http://127.0.0.1:9/mcp"], "no manager answers at http://127.0.0.1:9/mcp (could not"),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
 )
@@ -492,7 +493,9 @@ def test_limits_with_which_no_match_can_be_played_are_refused_before_a_store_is_
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--strategies", "luck"], r"player \d failed: There is no strategy 'luck'; there are random, "),
+        (["--strategies", "luck"], r"There is no strategy 'luck'; there are random, "),
+        (["--strategies", "random, json:nothere"], r"There is nothing called 'nothere' in .*json/__init__\.py"),
+        (["--strategies", "no_such_module:choose"], r"The module 'no_such_module' cannot be imported: "),
         (["--announce-lead", "-1"], r"the settings are wrong: .*announce_lead"),
     ],
 )
@@ -500,6 +503,27 @@ def test_an_agent_that_fails_is_named_with_its_reason(arguments: list[str], why:
     done = league("run", "--port", "0", "--players", "2", "--referees", "1", *arguments, "--data-dir", tmp_path)
     assert done.process.returncode == 2
     assert re.fullmatch(rf"league run: {why}.*\n", done.stderr)
+    # No league is left behind that other commands would take for the newest.
+    assert (done.stdout, [*tmp_path.iterdir()]) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "players"),
+    [
+        ([], 4),
+        (["--strategies", "random"], 4),
+        (["--strategies", "random,frequency"], 4),
+        (["--strategies", "random, frequency, alternating"], 3),
+        (["--strategies", "random,frequency,alternating,history_based,search", "--game", "tic_tac_toe"], 5),
+        (["--strategies", "random,frequency,alternating", "--players", "4"], 4),
+    ],
+)
+def test_by_default_all_strategies_that_are_named_play_equally_often(arguments: list[str], players: int) -> None:
+    parser = argparse.ArgumentParser()
+    run.configure(parser)
+    plan = run.new_plan(parser.parse_args(arguments))
+    assert plan.players == players
+    assert " " not in "".join(plan.strategies)
 
 
 # Settings from a file
@@ -530,13 +554,11 @@ def test_a_run_takes_its_settings_from_a_file_and_options_win(tmp_path: Path) ->
     done = league("run", "--port", "0", "--referees", "1", "--data-dir", tmp_path, *given)
     assert done.process.returncode == 0, done.stderr
     first = done.stdout.splitlines()[0]
-    assert re.fullmatch(
-        r"League Winter Cup \(winter_cup_[0-9a-z]{4}\): 2 players, 1 referee, rock_paper_scissors", first
-    )
+    assert re.fullmatch(r"Winter Cup \(winter_cup_[0-9a-z]{4}\): 2 players, 1 referee, rock_paper_scissors", first)
     (store,) = tmp_path.glob("agents/winter_cup_*/manager/league.db")
     created = json.loads(league("log", store, "--json").stdout.splitlines()[0])["settings"]
     assert (created["choice_seconds"], created["rounds"], created["announce_lead"]) == (7.0, "double", 0.0)
     # Each pair meets twice.
     assert len(json.loads(league("export", store).stdout)) == 2
     assert league("report", store, "--out", tmp_path / "report").process.returncode == 0
-    assert "<title>League Winter Cup</title>" in (tmp_path / "report" / "index.html").read_text()
+    assert "<title>Winter Cup</title>" in (tmp_path / "report" / "index.html").read_text()

@@ -43,21 +43,22 @@ def test_the_tables_show_strategies_pairs_and_differences(capsys: pytest.Capture
     )
     assert (code, err) == (0, "")
     pairs, differences, strategies, meaning = out.strip().split("\n\n")
-    assert pairs.startswith("Points per match, row against column\n")
+    assert pairs.startswith("Points per match of tic_tac_toe, row against column\n")
     assert [line.split()[:2] for line in pairs.splitlines()[3:]] == [["1", "frequency"], ["2", "random"]]
     assert [line.count("±") for line in pairs.splitlines()[3:]] == [2, 2]
     assert differences.startswith("Difference in points per match, row less column (* more than chance)\n")
     assert re.search(r"^1 frequency  \d\.\d{3}±\d\.\d{3}\*$", differences, re.MULTILINE)
     first, second = strategies.splitlines()[2:]
-    assert re.match(r"1  frequency  \d\.\d+ ± 0\.\d+ .*% +2$", first)
-    assert re.match(r"2  random     \d\.\d+ ± 0\.\d+ .*% +–$", second)
+    assert re.match(r"1  frequency  \d\.\d+ \(\d\.\d+–\d\.\d+\) .*% +2$", first)
+    assert re.match(r"2  random     \d\.\d+ \(\d\.\d+–\d\.\d+\) .*% +–$", second)
     assert meaning.startswith(
-        "Points per match: the mean over leagues of 4 players, who are seated at random and remember the earlier "
-        "matches of their league, all against others, because no pair meets twice.\n"
+        "Points per match (a win 3, a draw 1): all points of a strategy divided by all its matches, in leagues of 4 "
+        "players, who are seated at random and remember the earlier matches of their league, all against others, "
+        "because no pair meets twice.\n"
+        "In a league a player has 3 matches, and each pair meets once, so that ctx.against() is always empty"
     )
-    assert (
-        "In 95 of 100 comparisons the difference is within ±, so that no such claim is false (Bonferroni)." in meaning
-    )
+    # A correction is for several differences.
+    assert "In 95 of 100 comparisons the difference is within ±, so that no such claim is false.\n" in meaning
     assert re.search(r"A true difference of 0\.\d{3} is found in about 9 of 10 comparisons like this\.", meaning)
     lines = out.splitlines()
     assert "30 leagues of tic_tac_toe (seeds 1 to 30), 180 matches in " in lines[-2]
@@ -177,9 +178,9 @@ def test_tables_keep_within_the_terminal(columns: int) -> None:
         assert process.wait(timeout=60) == 0
     os.close(controller)
     assert max(map(len, shown.decode().splitlines())) <= columns
-    # Every pair is there, in however many parts.
+    # Every pair is there in both matrices, in however many parts.
     names = strategies_for("rock_paper_scissors")
-    assert shown.decode().count("±") >= len(names) * (len(names) - 1) * 3 // 2 + len(names)
+    assert shown.decode().count("±") >= len(names) * (len(names) - 1) * 3 // 2
 
 
 def test_few_leagues_show_no_interval_and_say_why(capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,9 +234,8 @@ def test_the_same_seeds_come_to_the_same(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--players", "1"], "at least --players 2"),
-        (["--seeds", "0"], "--seeds 1"),
-        (["--referees", "0"], "--referees 1"),
+        (["--referees", "3"], "--referees needs --faults"),
+        (["--out", "matches.json"], "--out matches.json: the matches are written as CSV"),
         (["--strategies", "random,brilliant"], "There is no strategy 'brilliant'"),
         (["--strategies", "nowhere:choose"], "The module 'nowhere' cannot be imported"),
         (
@@ -252,7 +252,10 @@ def test_the_same_seeds_come_to_the_same(capsys: pytest.CaptureFixture[str]) -> 
             ["--faults", "all", "--game", "tic_tac_toe", "--strategies", "always_odd"],
             "always_odd cannot play tic_tac_toe",
         ),
-        (["--faults", "all", "--strategies", "json:dumps"], "with faults, --strategies must be of random"),
+        (
+            ["--faults", "all", "--strategies", "json:dumps"],
+            "--faults all tests the system and not strategies: --strategies must be of random",
+        ),
     ],
 )
 def test_what_cannot_be_is_said(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
@@ -267,6 +270,38 @@ def test_with_faults_the_whole_system_is_tried(capsys: pytest.CaptureFixture[str
     assert (code, json.loads(out)["seeds"]) == (0, 1)
 
 
+def test_a_strategy_that_is_named_twice_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = simulated(capsys, "--strategies", "random,frequency,random", "--seeds", "2")
+    assert "Named several times, and so played by as many more of the players: random.\n" in out
+
+
+def test_in_a_double_round_robin_every_pair_meets_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "matches.csv"
+    arguments = ("--rounds", "double", "--strategies", "random,frequency,alternating", "--seeds", "20", "--out")
+    code, out, _ = simulated(capsys, *arguments, str(path))
+    assert code == 0
+    assert "In a league a player has 4 matches, and each pair meets twice, so that ctx.against() is empty in" in out
+    assert out.endswith(f"Wrote 120 matches to {path}\n")
+    with path.open(newline="") as file:
+        pairs = Counter((row["seed"], row["player_a"], row["player_b"]) for row in csv.DictReader(file))
+    assert len(pairs) == 120
+    assert all(count == pairs[seed, b, a] == 1 for (seed, a, b), count in pairs.items())
+    figures = json.loads(simulated(capsys, *arguments[:-1], "--json")[1])
+    assert (figures["rounds"], figures["matches"]) == ("double", 120)
+    assert [one["matches"] for one in figures["strategies"]] == [80] * 3
+    assert simulated(capsys, *arguments, str(path))[1].endswith(f"to {path}, instead of what was there\n")
+
+
+def test_only_in_a_double_round_robin_a_strategy_sees_matches_against_its_opponent(tmp_path: Path) -> None:
+    arguments = ("--strategies", "authors:remembers,random", "--players", "4", "--seeds", "3", "--json")
+    for rounds, replaced in (("single", 0), ("double", 18)):
+        figures = json.loads(with_authors(tmp_path, *arguments, "--rounds", rounds).stdout)
+        assert {one["strategy"]: one["moves"].get("replaced", 0) for one in figures["strategies"]} == {
+            "authors:remembers": replaced,
+            "random": 0,
+        }
+
+
 AUTHORS = """
 import os, signal
 
@@ -278,6 +313,9 @@ def rock(ctx):
 
 def paper(ctx):
     return "paper"
+
+def remembers(ctx):
+    return "illegal" if ctx.against() else "even"
 
 async def awaits(ctx):
     return "even"
@@ -317,10 +355,13 @@ def with_authors(folder: Path, *arguments: str) -> subprocess.CompletedProcess[s
 
 def test_moves_that_were_played_for_a_strategy_are_told_harmlessly(tmp_path: Path) -> None:
     done = with_authors(tmp_path, "--strategies", "authors:raises,random", "--seeds", "3", "--players", "2")
-    assert done.returncode == 0
+    assert done.returncode == 1
+    assert re.search(r"^\d  authors:raises .* 100\.0%$", done.stdout, re.MULTILINE)
+    assert re.search(r"^\d  random .* –$", done.stdout, re.MULTILINE)
     (warning,) = done.stderr.splitlines()
     because = "the first because the strategy raised LookupError("
     assert warning.startswith(f"Warning: 3 of 3 moves of authors:raises were replaced by other legal moves, {because}")
+    assert warning.endswith(" (line 5 of authors.py)")
     assert "\x1b" not in done.stdout + done.stderr
     as_json = with_authors(
         tmp_path, "--strategies", "authors:raises,random", "--seeds", "3", "--players", "2", "--json"

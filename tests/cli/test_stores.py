@@ -162,6 +162,19 @@ def test_verify_says_what_was_checked_and_that_all_is_right(command: Command, st
     ]
 
 
+def test_verify_says_that_a_game_has_no_draws(command: Command, tmp_path: Path) -> None:
+    store = played("rock_paper_scissors", "random", "frequency").store(tmp_path / "league.db")
+    assert "        0 draws: this game has none\n" in command("verify", store).out
+
+
+def test_a_league_without_a_match_is_not_taken_for_one_in_order(command: Command, tmp_path: Path) -> None:
+    log = Log(played().log)
+    del log.events[3:]
+    store = Played(log.lines(), {}).store(tmp_path / "league.db")
+    assert command("verify", store).out.splitlines()[-1] == "OK so far: everything holds, but no match has ended"
+    assert command("export", store).err == "Warning: no match of this league has ended\n"
+
+
 def test_verify_counts_what_cannot_be_checked(command: Command, eventful: Path) -> None:
     done = command("verify", eventful)
     assert done.code == 0
@@ -233,9 +246,10 @@ def test_the_log_is_a_line_an_event(command: Command, trouble: Path) -> None:
     assert len(lines) == 22
     assert lines[2] == "     3  2025-01-15T10:30:00Z  P01 is registered: Player 1"
     assert lines[13] == (
-        "    14  2025-01-15T10:32:06Z  R2M1: P01 wins, P03 loses technically (CHOICE_TIMEOUT), as REF01 reports"
+        "    14  2025-01-15T10:32:06Z  R2M1: Player 1 (P01) wins, Player 3 (P03) loses technically (CHOICE_TIMEOUT), "
+        "as REF01 reports"
     )
-    assert lines[20] == f"    21  2025-01-15T10:34:12Z  The league is over; its seed was {SEED}"
+    assert lines[20] == f"    21  2025-01-15T10:32:36Z  The league is over; its seed was {SEED}"
 
 
 @pytest.mark.parametrize(

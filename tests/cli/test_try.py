@@ -219,6 +219,19 @@ def test_an_agent_that_answers_with_bare_messages_can_be_tried_in_the_open_profi
     assert re.search(r"^Your agent (won|lost): ", done.stdout, re.MULTILINE)
 
 
+def test_a_message_in_another_one_is_named_with_where_it_is(league: Any) -> None:
+    def answer(call: Json) -> Any:
+        if call["method"] != "tools/call":
+            return good(call) if call["method"] == "ping" else (404, b"Not Found")
+        text = json.dumps(good(call | {"method": "", "params": call["params"]["arguments"]}))
+        return {"content": [{"type": "text", "text": text}]}
+
+    with agent(answer) as url:
+        done = league("try", url, "--profile", "open")
+    assert re.search(r"→ GAME_INVITATION +you are PLAYER_A against P02 \(in arguments\)", done.stdout)
+    assert re.search(r'← CHOOSE_PARITY_RESPONSE +"even" \(in content\[0\]\.text\)', done.stdout)
+
+
 @pytest.mark.parametrize(
     ("only", "refusal"),
     [

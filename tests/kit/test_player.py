@@ -14,6 +14,7 @@ from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.report import Report, summary
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.player import Player
+from leaguekit.player.sentences import CHECK
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim import loop
 from tests.kit.memory_network import KIT_URL, MemoryKitNetwork
@@ -90,7 +91,7 @@ def test_our_own_player_passes_every_check(name: str, tmp_path: Path) -> None:
     async def main() -> Report:
         network = MemoryKitNetwork()
         player = Player("Ours", STRATEGIES["random"])
-        agent = PlayerAgent(player, network.world(tmp_path, seed=2), KIT_URL, URL)
+        agent = PlayerAgent(player, network.world(tmp_path, seed=2), KIT_URL, URL, tell=told.append)
         network.memory.listen(URL, agent.handle)
         checking = asyncio.ensure_future(
             check_player(network.world(), network, game(name), settings=CheckSettings(full=True))
@@ -102,7 +103,10 @@ def test_our_own_player_passes_every_check(name: str, tmp_path: Path) -> None:
         await agent.close()
         return report
 
+    told: list[str] = []
     report = loop.run(main())
+    # Its author is told first that what follows is provoked.
+    assert told[0] == CHECK
     assert _states(report, "failed") == set()
     # It sends its manager no queries.
     assert _states(report, "not run") == {"own.valid", "own.token"}

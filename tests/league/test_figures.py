@@ -8,7 +8,7 @@ import time
 import msgspec
 import pytest
 
-from leaguekit.league.figures import Figures, figures
+from leaguekit.league.figures import Figures, figures, signed
 from leaguekit.league.state import League
 from tests.league.play import BY_ID, Play, drawn, failed, whole, won
 
@@ -182,7 +182,7 @@ def test_a_first_that_is_rated_below_the_second_is_said_to_be() -> None:
                 play.record(name, won(match, min(match.players)))
     found = figures(as_game(play.league, "tic_tac_toe"))
     assert [(line.player_id, line.points) for line in found.lines[:2]] == [("P01", 7), ("P02", 7)]
-    assert any("points below the second, P02 (95 %: -" in sentence for sentence in found.sentences)
+    assert any("points below the second, P02 (95 %: −" in sentence for sentence in found.sentences)
 
 
 @pytest.mark.parametrize(
@@ -191,6 +191,23 @@ def test_a_first_that_is_rated_below_the_second_is_said_to_be() -> None:
 )
 def test_probabilities_are_told_as_people_count(strengths: tuple[float, ...], said: str) -> None:
     assert any(said in sentence for sentence in figures(league_of(*strengths)).sentences)
+
+
+def test_an_upper_bound_is_never_told_as_the_probability_itself() -> None:
+    """Between equal players the bound is often 1, and the probability is 0.8 and less."""
+    found = figures(league_of(1, 1, 1, 1))
+    assert found.champions_chance == 1.0
+    (champion,) = (sentence for sentence in found.sentences if sentence.startswith("The champion"))
+    assert champion.endswith("one of them would do so well in up to 100 of 100 such leagues.")
+
+
+def test_ratings_are_told_as_the_table_shows_them() -> None:
+    assert [signed(points) for points in (94, 0, -12)] == ["+94", "0", "−12"]
+    for strengths in ((6, 5, 4, 3, 2, 1, 0, 0), (3, 2, 1), (2, 1, 1, 0)):
+        found = figures(as_game(league_of(*strengths), "tic_tac_toe"))
+        first, second = (line.rating or 0 for line in found.lines[:2])
+        (sentence,) = (one for one in found.sentences if "is rated" in one)
+        assert f"is rated {first - second} points above the second" in sentence
 
 
 @pytest.mark.long

@@ -46,9 +46,11 @@ def test_a_played_match_has_all_that_its_referee_told() -> None:
         "own_A": 1,
         "retried_A": 0,
         "replaced_A": 0,
+        "illegal_A": 0,
         "own_B": 1,
         "retried_B": 0,
         "replaced_B": 0,
+        "illegal_B": 0,
     }
     assert [other.match_id for other in others] == ["R1M2", "R2M1", "R2M2", "R3M1", "R3M2"]
 

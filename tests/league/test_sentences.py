@@ -46,7 +46,7 @@ def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
         "R1M1: corrected by the operator, P01 and P02 draw (P01 odd; P02 odd; number ?): wrong",
         "The operator pauses the league: lunch",
         "The operator lets the league go on: go on",
-        "P02 withdraws: ill",
+        "P02 is withdrawn from the league: ill",
         "P03 is disqualified: cheated",
         "R2M1: lost by P03 (DISQUALIFICATION): cheated",
         "The league is over",

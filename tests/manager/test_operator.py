@@ -325,7 +325,11 @@ async def test_each_action_answers_with_a_sentence_that_says_what_it_did(tmp_pat
         assert (await hall.operate("pause"))["done"] == "Nothing has changed: it was so already."
         assert (await hall.operate("resume"))["done"] == "The operator lets the league go on."
         left = (await hall.operate("withdraw", player_id="P03", reason="ill"))["done"]
-        assert re.fullmatch(rf"{re.escape(name)} \(P03\) withdraws: ill; it loses R1M\d\.", left)
+        assert re.fullmatch(
+            rf"{re.escape(name)} \(P03\) is withdrawn from the league: ill\. It loses R1M\d and its later matches "
+            r"\(2\)\. `league readmit P03` brings it back\.",
+            left,
+        )
         assert (await hall.operate("seats_new", count=2))["done"] == "The operator gives out S01 to S02."
         assert (await hall.operate("seats_revoke", seat="s01"))["done"] == "The seat S01 is revoked."
 
@@ -367,8 +371,13 @@ async def test_a_player_that_was_withdrawn_by_mistake_is_readmitted_and_plays_on
         referee, _ = await in_play(hall)
         name = hall.league.players["P02"].meta.display_name
         await hall.operate("withdraw", player_id="P02")
+        lost = next(match.id for match in hall.league.matches.values() if match.has_ended)
         answer = await hall.operate("readmit", player_id=name, reason="a mistake")
-        assert answer["done"] == f"{name} (P02) may come back: a mistake."
+        assert re.fullmatch(
+            rf"{re.escape(name)} \(P02\) may come back: a mistake\. Its next match is R2M\d\. It still loses {lost}: "
+            rf"`league rematch {lost}` has a match played again\.",
+            answer["done"],
+        )
         assert answer["players_out"] == []
         for match in hall.league.rounds[0].matches:
             await hall.operate("correct", match_id=match, outcome="draw")

@@ -35,6 +35,7 @@ from leaguekit.match.signals import (
     Void,
     Withdrawn,
 )
+from leaguekit.protocol.fields import Origin
 from leaguekit.protocol.messages import MoveInfo
 from tests.chance import RollingMatch, begin
 from tests.marks import proves
@@ -843,7 +844,7 @@ def test_a_choice_made_before_a_withdrawal_is_shown():
     match.handle(Moved("A", 3, "even"), 2.0)
     *_, finish = match.handle(Withdrawn("B", "WITHDRAWAL"), 3.0)
     assert finish.verdict.choices == {"A": "even", "B": None}
-    assert finish.verdict.reason == "P02 withdrew - P01 wins by default"
+    assert finish.verdict.reason == "P02 was withdrawn from the league - P01 wins by default"
 
 
 def test_a_withdrawal_closes_what_the_other_is_asked():
@@ -1095,6 +1096,21 @@ def test_what_one_side_chooses_changes_nothing_that_the_other_sees_before_the_en
         return [effect for effect in watcher.effects if getattr(effect, "side", None) == "B"]
 
     assert shown_to_b("A-x") == shown_to_b("A-hushhush")
+
+
+@pytest.mark.parametrize(("origin", "counts"), [("replaced", {"P01": "1 replaced, 1 illegal at first"}), ("own", {})])
+def test_a_player_without_a_move_of_its_own_is_counted_once_when_that_loses_the_match(
+    origin: Origin, counts: dict[str, str]
+) -> None:
+    match = new_match(drawn=8)
+    match.start(0.0)
+    match.handle(Joined("A", 1), 1.0)
+    match.handle(Joined("B", 2), 1.0)
+    ask = 3
+    while match.is_open(ask):
+        effects = match.handle(Moved("A", ask, None, MoveInfo(origin=origin, illegal=1)), 2.0)
+        ask = next((effect.ask for effect in effects if isinstance(effect, Ask)), ask)
+    assert {name: str(one) for name, one in match.origins.items()} == counts
 
 
 def test_where_moves_came_from_is_counted_for_moves_that_count_and_only_if_it_is_stated() -> None:

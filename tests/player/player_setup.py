@@ -226,7 +226,7 @@ def game_over(match_id: str = "R1M1", winner: str | None = "P01", attempt: int =
         drawn_number=8,
         number_parity="even",
         choices={"P01": "even", more.pop("opponent_id", "P02"): "odd"},
-        reason="P01 chose even, and 8 is even",
+        reason=more.pop("reason", "P01 chose even, and 8 is even"),
     )
     return m.GameOver(**from_referee(match_id, attempt, **more), game_type="even_odd", game_result=result)
 

@@ -16,9 +16,9 @@ from leaguekit.league.events import ResultRecorded, decode
 from leaguekit.league.figures import figures
 from leaguekit.league.flat_tables import LeagueTables
 from leaguekit.league.state import fold
-from leaguekit.player.context import Context, Move
+from leaguekit.player.context import Context, Forfeit, Move
 from leaguekit.player.strategies import STRATEGIES
-from leaguekit.protocol.messages import MoveOrigins
+from leaguekit.protocol.messages import MoveInfo, MoveOrigins
 from leaguekit.web.app import Dashboard
 from tests.agents.leagues import Hall, Json, in_virtual_time, url_of
 from tests.played import Played, Transcripts
@@ -197,7 +197,7 @@ async def test_pages_show_the_counts_as_the_agents_own_statement_without_address
     async with Hall(tmp_path, game_type="rock_paper_scissors") as hall:
         await (await play(hall)).played()
         visitor = Dashboard(hall.manager)
-        replaced = {"own": 0, "retried": 0, "replaced": 3, "reason": REPLACED}
+        replaced = {"own": 0, "retried": 0, "replaced": 3, "illegal": 0, "reason": REPLACED}
         page = (await get(visitor, "/api/agents/P01")).json
         assert page["moves"] == replaced
         assert page["to_fix"][0] == (
@@ -246,3 +246,43 @@ async def test_an_address_that_another_program_states_is_not_passed_on(tmp_path:
         ):
             assert "my reason is at …" in json.dumps(shown, ensure_ascii=False)
             assert "10.1.2.3" not in json.dumps(shown)
+
+
+@pytest.mark.parametrize("game_type", ["even_odd", "rock_paper_scissors"])
+@in_virtual_time
+async def test_a_strategy_that_forfeits_is_asked_once_and_loses_and_the_rates_say_so(
+    tmp_path: Path, game_type: str
+) -> None:
+    asked: list[str] = []
+
+    def forfeits(ctx: Context) -> Forfeit:
+        asked.append(ctx.match_id)
+        return Forfeit("the model gave no move (illegal)", MoveInfo(illegal=1, model="m", retries=0))
+
+    async with Hall(tmp_path, game_type=game_type) as hall:
+        await hall.fill(forfeits, "random", "random", "random")
+        await hall.operate("start")
+        await hall.end()
+        # The referee asks again after an illegal move. The strategy is not asked again.
+        assert asked == sorted(set(asked))
+        assert len(asked) == 3
+        league = hall.manager.ledger.league
+        by_id = {line.player_id: line for line in figures(league).lines}
+        assert (by_id["P01"].technical_losses, by_id["P01"].own_rate, by_id["P01"].illegal_rate) == (3, 0.0, 1.0)
+        assert by_id["P02"].technical_losses == 0
+        assert str(league.move_origins["P01"]).startswith("3 replaced (the first because the model gave no move")
+
+
+@in_virtual_time
+async def test_ratings_can_leave_out_matches_with_replaced_moves(tmp_path: Path) -> None:
+    played, tables = await log_of(tmp_path), LeagueTables()
+    for text in played.log:
+        tables.take(decode(text))
+    unrated = tables.with_replaced_moves()
+    found = figures(tables.league, unrated=unrated)
+    assert unrated == {match.id for match in tables.league.matches.values() if "P01" in match.players}
+    assert {line.player_id: line.rated_matches for line in found.lines} == {"P01": 0, "P02": 2, "P03": 2, "P04": 2}
+    assert "3 matches have replaced moves and are not in the ratings." in found.sentences
+    assert {line.player_id: line.points for line in found.lines} == {
+        line.player_id: line.points for line in figures(tables.league).lines
+    }

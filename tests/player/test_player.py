@@ -243,7 +243,7 @@ def test_the_program_plays_over_real_sockets_saves_and_exits_with_0(tmp_path: Pa
     assert {line["agent_id"] for line in logged} == {"P01"}
     assert [line["message_type"] for line in logged] == ["GAME_OVER", "LEAGUE_COMPLETED"]
     assert "Agent Alpha is P01 in league_2025_even_odd" in printed
-    assert "R1M1: WIN. P01 chose even, and 8 is even" in printed
+    assert "R1M1: WIN. Agent Alpha (P01) chose even, and 8 is even" in printed
 
 
 proves(

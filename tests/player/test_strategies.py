@@ -242,6 +242,33 @@ def test_a_strategy_is_found_by_its_name() -> None:
 def test_an_authors_own_is_found_where_its_author_is(here: Path) -> None:
     (here / "my_own_agent.py").write_text("def choose(ctx):\n    return ctx.valid_options[-1]\n")
     assert load("my_own_agent:choose")(even_odd()) == "odd"
+    assert load("my_own_agent.py:choose") is load("./my_own_agent.py:choose") is load("my_own_agent:choose")
+
+
+def test_an_authors_own_is_found_by_its_file_in_any_folder(here: Path) -> None:
+    folder = here / "elsewhere"
+    folder.mkdir()
+    (folder / "beside.py").write_text("MOVE = 'even'\n")
+    # The name of a module that is already loaded.
+    (folder / "json.py").write_text("from beside import MOVE\ndef choose(ctx):\n    return MOVE\n")
+    assert load(f"{folder}/json.py:choose")(even_odd()) == "even"
+    assert load("elsewhere/json.py:choose") is load(f"{folder}/json.py:choose")
+    assert sys.modules["json"].__file__ != f"{folder}/json.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("frequncy", "did you mean 'frequency'?"),
+        ("mine", "name the function in mine.py as well: mine:FUNCTION."),
+        ("./mine.py", "name the function in ./mine.py as well: ./mine.py:FUNCTION."),
+    ],
+)
+def test_a_name_that_is_nearly_a_strategys_is_answered_with_what_was_meant(here: Path, name: str, remedy: str) -> None:
+    (here / "mine.py").write_text("")
+    with pytest.raises(NoSuchStrategy) as refused:
+        load(name)
+    assert str(refused.value) == f"There is no strategy {name!r}; {remedy}"
 
 
 @pytest.mark.parametrize("name", ["clever", "", ":", "module:", ":function"])
@@ -259,6 +286,9 @@ def test_a_name_that_is_no_strategys_is_answered_with_those_there_are(name: str)
         ("broken_agent:choose", "cannot be imported: ZeroDivisionError: "),
         ("empty_agent:choose", "There is nothing called 'choose' in .*empty_agent.py"),
         ("odd_agent:choose", "There is no function called 'choose' in .*odd_agent.py"),
+        ("nowhere.py:choose", "There is no file '.*/nowhere.py'"),
+        ("broken_agent.py:choose", "The file '.*/broken_agent.py' cannot be imported: ZeroDivisionError: "),
+        ("near_agent:chose", "There is nothing called 'chose' in .*near_agent.py; did you mean 'choose'?"),
     ],
 )
 def test_what_cannot_be_loaded_is_told_with_its_reason(here: Path, name: str, sentence: str) -> None:
@@ -266,6 +296,7 @@ def test_what_cannot_be_loaded_is_told_with_its_reason(here: Path, name: str, se
     (here / "broken_agent.py").write_text("1 / 0\n")
     (here / "empty_agent.py").write_text("")
     (here / "odd_agent.py").write_text("choose = 'odd'\n")
+    (here / "near_agent.py").write_text("def choose(ctx):\n    return 'odd'\n")
     with pytest.raises(NoSuchStrategy, match=sentence):
         load(name)
 

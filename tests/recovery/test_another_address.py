@@ -129,4 +129,4 @@ def _interrupt(host: Program) -> list[str]:
     """End a host as Ctrl-C does, and return the command that continues."""
     host.process.send_signal(signal.SIGINT)
     host.ended()
-    return shlex.split(host.said("Go on with: (.*)")[1])
+    return shlex.split(host.said("Start it again, at the same address and port, with: (.*)")[1])

@@ -201,7 +201,7 @@ def test_a_host_that_is_interrupted_says_how_to_go_on_and_comes_back_with_all_it
         host.said("Referee 2 is registered")
         host.process.send_signal(signal.SIGINT)
         assert host.ended() == 130
-        told = shlex.split(host.said("Go on with: (.*)")[1])
+        told = shlex.split(host.said("Start it again, at the same address and port, with: (.*)")[1])
     assert told[:2] == ["league", "host"]
     league_id = told[told.index("--league-id") + 1]
     # How many there were is in the store as well.

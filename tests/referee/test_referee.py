@@ -763,12 +763,13 @@ async def test_progress_has_the_deadline_of_the_try_that_runs_and_its_number(sce
     await scene.start()
     await scene.play()
     told = [
-        (one.at, one.params["deadline"][-6:-1], one.params["try_number"], one.params["max_tries"])
+        (one.at, one.params["deadline"][-6:-1], *(one.params[name] for name in ("try_number", "max_tries", "missing")))
         for one in scene.to("manager", "MATCH_PROGRESS")
         if one.params["stage"] == "COLLECTING_CHOICES"
     ]
     # Each try has 30 seconds, and there are 2 seconds before each further one.
-    assert told == [(0.25, "30:30", 1, 4), (30.25, "31:02", 2, 4), (62.25, "31:34", 3, 4), (94.25, "32:06", 4, 4)]
+    tries = [(0.25, "30:30", 1), (30.25, "31:02", 2), (62.25, "31:34", 3), (94.25, "32:06", 4)]
+    assert told == [(*one, 4, ["P01"]) for one in tries]
 
 
 @in_virtual_time

@@ -18,8 +18,8 @@ from leaguekit.manager.outages import Outages
 from leaguekit.player.strategies import strategies_for
 from leaguekit.referee.match_messages import MatchMessages
 from leaguekit.referee.referee import RefereeAgent
-from leaguekit.sim.campaign import Scenario, random_scenario, report, run_scenario, soak
-from leaguekit.sim.faults import FaultKind, make_fault_plan
+from leaguekit.sim.campaign import FAILURES, SUCCESS, Scenario, random_scenario, report, run_scenario, soak
+from leaguekit.sim.faults import MEANINGS, FaultKind, make_fault_plan
 from leaguekit.sim.log import SimLog
 from leaguekit.sim.outcome import LeagueSetup
 from leaguekit.store.journal import Journal
@@ -185,6 +185,17 @@ def test_a_campaign_says_what_it_came_to(capsys: pytest.CaptureFixture[str]) -> 
     assert "3 seeds in" in out
     assert "18 matches" in out
     assert "crashes" in out
+    assert out.startswith("Leagues of even_odd with 4 players (random) and 2 referees\n")
+    assert out.endswith(f"{SUCCESS}\n")
+
+
+def test_a_campaign_explains_every_fault_that_it_injected(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_campaign(range(1, 9)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (first,) = (number for number, line in enumerate(lines) if line.endswith("other faults:"))
+    explained = {kind for line in lines[first + 1 : -1] for kind, meaning in MEANINGS.items() if meaning in line}
+    assert len(lines) - first - 2 == len(explained) > 5
+    assert explained >= {"lost", "mute", "slow"}
 
 
 def test_a_campaign_prints_the_one_command_that_replays_a_failure(
@@ -198,6 +209,7 @@ def test_a_campaign_prints_the_one_command_that_replays_a_failure(
     assert f"  to replay it: {command} --seed 7 --seeds 1\n" in out
     assert f"  to replay it: {command} --seed 8 --seeds 1\n" in out
     assert "2 failed: 7, 8" in out
+    assert out.endswith(f"{FAILURES}\n")
 
 
 def test_a_campaign_can_be_read_by_a_program(capsys: pytest.CaptureFixture[str]) -> None:

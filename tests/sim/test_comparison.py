@@ -15,6 +15,7 @@ from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import DirectLeague, Entrant
 
 GAME = "rock_paper_scissors"
+DOUBLE = Settings(league_id="any", game_type=GAME, rounds="double")
 
 
 def entrants(*names: str) -> list[Entrant]:
@@ -58,6 +59,22 @@ def test_the_order_in_which_strategies_are_named_changes_nothing(players: int) -
     assert first.sums == second.sums
 
 
+def test_a_double_round_robin_is_that_of_the_direct_engine() -> None:
+    comparison = Comparison(GAME, entrants("frequency", "random", "alternating"), 3, settings=DOUBLE, as_named=True)
+    comparison.play(7)
+    players = [Entrant(f"{name} {seat}", STRATEGIES[name]) for seat, name in enumerate(comparison.names, start=1)]
+    assert comparison.league.standings() == DirectLeague(DOUBLE, players).play(7)
+
+
+def test_an_error_of_a_strategy_names_the_context_as_authors_know_it() -> None:
+    def fails(ctx: Context) -> Any:
+        return ctx.nosuch  # type: ignore[attr-defined]
+
+    comparison = Comparison(GAME, [Entrant("fails", fails), *entrants("random")], 2)
+    comparison.play(1)
+    assert "'Context' object has no attribute 'nosuch'" in str(comparison.origins[0])
+
+
 def test_as_named_it_is_the_league_of_the_direct_engine() -> None:
     named = entrants("frequency", "random", "alternating")
     comparison = Comparison(GAME, named, 4, as_named=True)
@@ -68,8 +85,13 @@ def test_as_named_it_is_the_league_of_the_direct_engine() -> None:
     assert comparison.league.standings() == DirectLeague(Settings(league_id="any", game_type=GAME), players).play(7)
 
 
-def test_the_sums_are_those_of_the_matches() -> None:
-    comparison = Comparison(GAME, entrants("frequency", "random"), 5)
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [("round_robin", 10), ("round_robin(legs=2)", 20), ("gauntlet", 4), ("swiss", 6), ("swiss(rounds=5)", 10)],
+)
+def test_the_sums_are_those_of_the_matches(text: str, matches: int) -> None:
+    settings = Settings(league_id="any", game_type=GAME, format=text)
+    comparison = Comparison(GAME, entrants("frequency", "random"), 5, settings=settings)
     points: Counter[tuple[str, str]] = Counter()
     ends: Counter[tuple[str, str, int]] = Counter()
     won: Counter[str] = Counter()
@@ -92,13 +114,14 @@ def test_the_sums_are_those_of_the_matches() -> None:
         assert sums.total(a)[0] == points[one, names[0]] + points[one, names[1]]
         assert sum(sums.all_counts(a)) == sums.total(a)[1]
     assert sums.leagues_won == [won[name] for name in names]
-    assert sums.total(0)[1] + sums.total(1)[1] == 30 * 2 * 10
+    assert sums.total(0)[1] + sums.total(1)[1] == 30 * 2 * matches
 
 
 def test_strategies_of_one_name_are_one_strategy() -> None:
     comparison = Comparison(GAME, entrants("random", "frequency", "random"), 3)
     comparison.play(1)
     assert comparison.names == ["frequency", "random"]
+    assert comparison.repeated == ["random"]
     assert [comparison.sums.total(number)[1] for number in (0, 1)] == [2, 4]
 
 
@@ -110,7 +133,8 @@ def test_replaced_moves_are_counted_for_the_strategy_in_whichever_seat() -> None
     for seed in range(5):
         comparison.play(seed)
     moves = {name: str(origins) for name, origins in zip(comparison.names, comparison.origins, strict=True)}
-    because = "the first because the strategy raised LookupError()"
+    line = fails.__code__.co_firstlineno + 1
+    because = f"the first because the strategy raised LookupError() (line {line} of test_comparison.py)"
     assert moves == {"fails": f"10 replaced ({because})", "frequency": "10 own", "random": "10 own"}
 
 

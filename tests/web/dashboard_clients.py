@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from leaguekit.transport.server.connection_control import CONNECTION_EXTENSION
+from leaguekit.transport.server.connection_base import CONNECTION_EXTENSION
 from leaguekit.web.app import Dashboard
 from tests.agents.leagues import Hall, Scripted
 

@@ -12,20 +12,22 @@ for, or some known caller is over its limit.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, MutableMapping
 from functools import lru_cache
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from starlette.types import Send
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leaguekit.agents.credentials import IdentifyBody, TokenOwner, credentials_in, endpoint_in, token_of
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import Call, InvalidCall, RpcRequest, answer
-from leaguekit.transport.base import Handler, Peer, TooManyRequests
+from leaguekit.transport.base import TOO_MANY_REQUESTS, Handler, Peer, TooManyRequests
 from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.transport.server.pending_requests import BYTES_BEFORE_ADMISSION
 from leaguekit.transport.token_buckets import TokenBuckets
@@ -109,6 +111,27 @@ class RateLimiter:
             await send(message)
 
         return sending
+
+    def limit_pages(
+        self, app: ASGIApp, peer_of: Callable[[Scope], Peer], refusal: Callable[[float], dict[str, str]]
+    ) -> ASGIApp:
+        """Wrap an application, so that requests over the limit are refused.
+
+        ``refusal`` makes the JSON body of a refusal from the number of seconds to wait.
+        """
+
+        async def limited(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            peer = peer_of(scope)
+            if seconds := self.acquire_for_page(peer):
+                headers = {"retry-after": str(math.ceil(seconds))}
+                await JSONResponse(refusal(seconds), TOO_MANY_REQUESTS, headers)(scope, receive, send)
+            else:
+                await app(scope, receive, self.charging_send(peer, send))
+
+        return limited
 
     def acquire_for_mcp(self, peer: Peer, body: bytes) -> float:
         """Count an MCP request. The calls that it makes to the agent's methods are counted like all other calls."""

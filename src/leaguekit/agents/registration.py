@@ -66,6 +66,8 @@ MAX_PING_RETRIES = 4
 CONVERSATION_BYTES = 8
 # The maximum length of a description of a LEAGUE_ERROR.
 MAX_TEXT = 500
+# The number of failed attempts after which a failure is reported again.
+FIRST_REPEATED_REPORT = 8
 # The pause after a file could not be written.
 WRITE_RETRY_SECONDS = 5.0
 
@@ -231,23 +233,28 @@ class Registrar:
             self._token_check = asyncio.create_task(self._check_token())
 
     async def _check_token(self) -> None:
-        identity = self.identity
-        if identity is None or identity.auth_token is None or identity.league_id is None:
-            return
-        query = m.LeagueQuery(
-            **m.envelope(self.sender, self._world.now(), f"conv-{self._slug}-known"),
-            auth_token=identity.auth_token,
-            league_id=identity.league_id,
-            query_type="GET_STATUS",
-        )
+        token = None if self.identity is None else self.identity.auth_token
         try:
-            await ask(self._world.caller, self._address, query, m.LeagueQueryResponse)
+            await self.query("GET_STATUS", f"conv-{self._slug}-known")
         except RpcRefusal as refusal:
             if error_code_of(refusal) == "E012":
                 with contextlib.suppress(RegistrationRefused):
-                    await self.renew(identity.auth_token)
+                    await self.renew(token)
         except (CallFailed, CallerLate, ProtocolError) as failure:
             log.debug("the own token cannot be checked: %s", failure)
+
+    async def query(self, query_type: str, conversation_id: str) -> m.LeagueQueryResponse | None:
+        """Query the manager. None if this agent has no token for that. Raises the same exceptions as ``ask``."""
+        identity = self.identity
+        if identity is None or identity.auth_token is None or identity.league_id is None:
+            return None
+        query = m.LeagueQuery(
+            **m.envelope(self.sender, self._world.now(), conversation_id),
+            auth_token=identity.auth_token,
+            league_id=identity.league_id,
+            query_type=query_type,
+        )
+        return await ask(self._world.caller, self._address, query, m.LeagueQueryResponse)
 
     async def close(self) -> None:
         await cancel(self._token_check, *self._writing.values())
@@ -311,8 +318,8 @@ class Registrar:
             finally:
                 if self.identity is not None:
                     self._settled.set()
-            if not backoff.failures:
-                log.warning("The manager does not take registrations yet (%s). Trying until it does.", reason)
+            if _is_reported(backoff.failures):
+                log.warning("%s", _describe_failure(reason))
             await backoff.pause()
 
     async def _find_league(self) -> str | None:
@@ -447,6 +454,18 @@ def describe_league_error(error: m.LeagueError) -> str:
     about_message = f" about {error.original_message_type}" if error.original_message_type else ""
     text = f"The manager reports {error.error_code} {error.error_description}{about_message}. {detail}"
     return text.strip()[:MAX_TEXT]
+
+
+def _is_reported(failures: int) -> bool:
+    """Whether the next failed attempt is reported: the first, the one after 23 s, and then ever fewer."""
+    return failures == 0 or (failures >= FIRST_REPEATED_REPORT and failures.bit_count() == 1)
+
+
+def _describe_failure(reason: Exception) -> str:
+    if isinstance(reason, CallFailed) and not reason.connected:
+        text = f"No League Manager can be reached: {reason}. Is its address right (--manager), and is it running?"
+        return f"{text} Trying until it answers."
+    return f"The manager does not take registrations yet ({reason}). Trying until it does."
 
 
 def _check_is_transient(refusal: RpcRefusal) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from leaguekit.cli.tables import pluralize, standings_table, table, width
+from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.estimates import CONFIDENCE, MIN_LEAGUES, POWER, Estimate
 
@@ -18,7 +19,7 @@ KeyT = TypeVar("KeyT")
 # With margins of at least this, a third digit is meaningless.
 WIDE_MARGIN = 0.05
 # The full table of strategies needs this number of columns, with names as short as ours.
-FULL_TABLE_WIDTH = 88
+FULL_TABLE_WIDTH = 90
 
 
 def describe_estimate(comparison: Comparison) -> str:
@@ -29,9 +30,12 @@ def describe_estimate(comparison: Comparison) -> str:
         memory = "see nothing of earlier matches"
     elif comparison.league.matches == 1:
         memory = "have no earlier matches, because a league of two is one match (--players 6 gives more)"
-    else:
+    elif comparison.legs == 1:
         memory = "remember the earlier matches of their league, all against others, because no pair meets twice"
-    return f"the mean over leagues of {players} players, who are seated {seated} and {memory}"
+    else:
+        memory = "remember the earlier matches of their league"
+    how = "all points of a strategy divided by all its matches"
+    return f"{how}, in leagues of {players} players, who are seated {seated} and {memory}"
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
@@ -94,7 +98,7 @@ def as_text(comparison: Comparison) -> Iterator[str]:
     """
     sums, order = comparison.sums, _best_first(comparison)
     if sums.pairs and not comparison.as_named:
-        yield "\nPoints per match, row against column"
+        yield f"\nPoints per match of {comparison.league.game.name}, row against column"
         yield _matrix(comparison, order, _cells(_encounters(comparison, order)), "–")
         differences = _differences(comparison, order)
         cells = _cells(differences, digits=3)
@@ -109,16 +113,23 @@ def as_text(comparison: Comparison) -> Iterator[str]:
 def _meaning(comparison: Comparison) -> Iterator[str]:
     sums = comparison.sums
     if not comparison.as_named:
-        yield f"Points per match: {describe_estimate(comparison)}."
+        yield f"Points per match (a win {WIN_POINTS}, a draw {DRAW_POINTS}): {describe_estimate(comparison)}."
+        yield from _describe_repeats(comparison)
+        if not comparison.fresh:
+            yield from _describe_length(comparison)
     if sums.leagues < MIN_LEAGUES:
         yield f"How much of this is chance shows from {MIN_LEAGUES} leagues on (--seeds)."
     else:
-        yield "±: in 95 of 100 comparisons the true mean is within this. Each league is one observation."
+        yield (
+            "In brackets, ±: in 95 of 100 comparisons the true mean is within. "
+            "± is the distance to the farther bound. Each league is one observation."
+        )
     if sums.pairs and sums.leagues >= MIN_LEAGUES:
         held = "the difference is" if sums.pairs == 1 else f"all {sums.pairs} differences are"
+        corrected = "" if sums.pairs == 1 else " (Bonferroni)"
         yield (
             f"Better than, *: the difference is more than chance. In 95 of 100 comparisons {held} within ±, "
-            "so that no such claim is false (Bonferroni)."
+            f"so that no such claim is false{corrected}."
         )
         often, detectable = f"in about {10 * POWER:.0f} of 10 comparisons like this", sums.detectable()
         if detectable is None:
@@ -127,6 +138,30 @@ def _meaning(comparison: Comparison) -> Iterator[str]:
             yield f"A true difference of {detectable:.3f} is found {often}."
     if comparison.league.game.luck:
         yield comparison.league.game.luck
+
+
+def _describe_repeats(comparison: Comparison) -> Iterator[str]:
+    """The strategies that were named more than once."""
+    if comparison.repeated:
+        names = ", ".join(comparison.repeated)
+        yield f"Named several times, and so played by as many more of the players: {names}."
+
+
+def _describe_length(comparison: Comparison) -> Iterator[str]:
+    """How much the players can learn in a league."""
+    if comparison.legs is None:
+        leagues = max(comparison.sums.leagues, 1)
+        mean = 2 * comparison.matches / leagues / len(comparison.league.players)
+        yield f"The format is {comparison.settings.format_text}. A player has {mean:.1f} matches per league on average."
+        return
+    matches = comparison.legs * (len(comparison.league.players) - 1)
+    if comparison.legs == 1:
+        meets = "each pair meets once, so that ctx.against() is always empty (--rounds double: each pair meets twice)"
+    else:
+        meets = "each pair meets twice, so that ctx.against() is empty in the first half"
+    yield f"In a league a player has {pluralize(matches, 'match', 'es')}, and {meets}."
+    if matches > 1:
+        yield "Strategies that learn may be in another order in longer leagues (--players)."
 
 
 def _players(comparison: Comparison) -> str:
@@ -139,17 +174,22 @@ def _players(comparison: Comparison) -> str:
 
 def _strategies(comparison: Comparison, order: Sequence[int]) -> str:
     sums, positions = comparison.sums, _positions(order)
-    figures = _cells({strategy: sums.strategy(strategy) for strategy in order}, between=" ± ")
+    figures = _intervals([sums.strategy(strategy) for strategy in order])
+    moves = comparison.origins
     has_claims = sums.pairs > 0 and sums.leagues >= MIN_LEAGUES
     is_full = _columns() >= FULL_TABLE_WIDTH
     heads = ["", "strategy", "points per match"]
-    heads += ["won", "drawn", "lost"] * is_full + ["leagues won"] + ["better than"] * has_claims
+    has_replaced = any(origins.replaced for origins in moves)
+    heads += ["won", "drawn", "lost"] * is_full + ["leagues won"]
+    heads += ["replaced"] * has_replaced + ["better than"] * has_claims
     rows: list[list[object]] = []
-    for strategy in order:
+    for strategy, figure in zip(order, figures, strict=True):
         counts = sums.all_counts(strategy)
         shares = [count / sum(counts) for count in counts] * is_full + [sums.leagues_won[strategy] / sums.leagues]
-        row: list[object] = [positions[strategy], comparison.names[strategy], figures[strategy]]
+        row: list[object] = [positions[strategy], comparison.names[strategy], figure]
         row += [f"{share:6.1%}" for share in shares]
+        if has_replaced:
+            row.append(f"{moves[strategy].replaced / moves[strategy].total:6.1%}" if moves[strategy].replaced else "–")
         if has_claims:
             worse = sorted(positions[other] for other in _worse(comparison, strategy))
             row.append(format_ranges(worse) or "–")
@@ -175,16 +215,27 @@ def _matrix(comparison: Comparison, order: Sequence[int], cells: Mapping[tuple[i
     return "\n\n".join(tables)
 
 
-def _cells(estimates: Mapping[KeyT, Estimate], between: str = "±", digits: int | None = None) -> dict[KeyT, str]:
+def _cells(estimates: Mapping[KeyT, Estimate], digits: int | None = None) -> dict[KeyT, str]:
     """Estimates with their margins as text, all with the same number of digits."""
-    margins = {key: estimate.margin for key, estimate in estimates.items()}
-    if digits is None:
-        digits = 2 if all(margin is None or margin >= WIDE_MARGIN for margin in margins.values()) else 3
+    digits = digits or _digits(estimates.values())
     return {
-        key: f"{estimate.mean:.{digits}f}"
-        + ("" if (margin := margins[key]) is None else f"{between}{margin:.{digits}f}")
+        key: f"{estimate.mean:.{digits}f}" + ("" if (margin := estimate.margin) is None else f"±{margin:.{digits}f}")
         for key, estimate in estimates.items()
     }
+
+
+def _intervals(estimates: Sequence[Estimate]) -> list[str]:
+    """Estimates with their bounds as text, all with the same number of digits."""
+    digits = _digits(estimates)
+    return [
+        f"{mean:.{digits}f}" + ("" if bounds is None else f" ({bounds[0]:.{digits}f}–{bounds[1]:.{digits}f})")
+        for mean, bounds in estimates
+    ]
+
+
+def _digits(estimates: Iterable[Estimate]) -> int:
+    """How many digits of estimates mean something."""
+    return 2 if all(margin is None or margin >= WIDE_MARGIN for margin in (one.margin for one in estimates)) else 3
 
 
 def _best_first(comparison: Comparison) -> list[int]:

@@ -19,6 +19,7 @@ from leaguekit.protocol.plain_text import sanitize_line, sanitize_lines
 from leaguekit.referee.transcripts import describe_message
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Caller, CallFailed, HttpAnswer, Unreachable
+from leaguekit.transport.dialects.forms import unwrapped_messages
 from leaguekit.transport.dialects.requests import read_request
 
 MAX_TEXT_LENGTH = 300
@@ -123,8 +124,11 @@ def _summarize(value: Any) -> tuple[str, str]:
         return "?", " ".join(value.split()) if isinstance(value, str) else json_line(value)
     # A value that is not JSON-RPC may be a bare message.
     inner = value.get("params", value.get("result", value))
-    if isinstance(inner, dict) and isinstance(kind := inner.get("message_type"), str):
-        return kind, (_LEAGUE_SUMMARIES.get(kind) or partial(describe_message, kind))(inner)
+    if isinstance(inner, dict):
+        for path, message in [("", inner), *unwrapped_messages(inner), ("arguments", inner.get("arguments"))]:
+            if isinstance(message, dict) and isinstance(kind := message.get("message_type"), str):
+                text = (_LEAGUE_SUMMARIES.get(kind) or partial(describe_message, kind))(message)
+                return kind, f"{text} (in {path})".lstrip() if path else text
     if isinstance(error := value.get("error"), dict):
         return "error", f"{error.get('code')} {error.get('message')}: {json_line(error.get('data'))}"
     return (str(value["method"]), "") if "method" in value else ("answer", json_line(inner))

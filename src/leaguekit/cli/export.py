@@ -64,6 +64,8 @@ async def _export(
 ) -> int:
     listing = LeagueTables()
     await stores.feed_events(reader, listing.take)
+    if not any(match.has_ended for match in listing.league.matches.values()):
+        print("Warning: no match of this league has ended", file=sys.stderr)
     for what in tables:
         path = out
         if out is not None and is_folder:

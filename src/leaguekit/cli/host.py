@@ -14,35 +14,31 @@ from leaguekit.cli import EXIT_INTERRUPTED, CommandError, manager, program, stor
 from leaguekit.cli.manager import DEFAULT_REFEREE_PORT, REFEREE_PORT_HINT
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
-from leaguekit.store.base import redact_address
+from leaguekit.store.base import MEMORY, redact_address
 from leaguekit.transport.server.server import CannotListen, listen
 
 EXAMPLES = """examples:
   league host --referees 2 --start-when players=4,referees=2
   league host --game tic_tac_toe          wait for players, and for `league start`
-  league host --title "Winter Cup" --rounds double        each pair meets twice
+  league host --title "Winter Cup" --format swiss         few rounds for many players
   league host --gateway                   with seats for chat applications and for people in a browser
   league host --profile open              host agents as they are; its first referee listens at 8001 if it can
+
+For a class, where agents of students are sometimes slow or down, set shorter time limits at any time:
+  league set announce_lead=5 choice_seconds=5 max_retries=1 retry_seconds=1
+By default a player that does not choose delays its match by 126 s, and with these limits by 11 s.
 
 It takes the options of `league manager`, and starts referees at the ports after the manager's. Ctrl-C ends all, and
 prints how to continue. A process that is killed is started again.
 """
-# The options of the manager that have a value and are passed on to it.
+# The options of the manager that have a value and are passed on to it. The store remembers them: settings, when the
+# league starts, where to listen, and which addresses may be called.
 _PASSED_ON = (
-    *(
-        "title",
-        "league_id",
-        "game",
-        "rounds",
-        "store",
-        "start_when",
-        "start_at",
-        "announce_lead",
-        "max_players",
-        "max_referees",
-    ),
-    *("max_per_address", "config", "seed", "profile", "endpoint"),
+    *("title", "game", "format", "rounds", "seeding", "start_when", "start_at", "announce_lead", "max_players"),
+    *("max_referees", "config", "seed"),
 )
+# Those that have to be given again when the league is continued.
+_NEEDED_AGAIN = ("league_id", "store", "profile", "max_per_address", "endpoint")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +74,8 @@ def run(options: argparse.Namespace) -> int:
     with Processes(inherits_stderr=True) as processes:
         resume = _start(options, processes)
         code = program.run(lambda stop: _watch(processes, stop))
-    program.print_notice(f"Go on with: {resume}")
+    if store != MEMORY:
+        program.print_notice(f"Start it again, at the same address and port, with: {resume}")
     return code
 
 
@@ -94,13 +91,7 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     at = ["--host", options.host, "--data-dir", str(options.data_dir)]
     shared = at if options.allow is None else [*at, "--allow", options.allow]
     behind_proxy = [*_repeat("--host-name", options.host_name), *_repeat("--proxy", options.proxy)]
-    chosen = [
-        text
-        for name in _PASSED_ON
-        if (value := getattr(options, name)) is not None
-        for text in (f"--{name.replace('_', '-')}", str(value))
-    ]
-    chosen += behind_proxy
+    chosen = _options(options, (*_PASSED_ON, *_NEEDED_AGAIN)) + behind_proxy
     chosen += ["--require-seat"] if options.require_seat else []
     chosen += ["--strict-referees"] if options.strict_referees else []
     own = _repeat("--own", [*endpoints, *gateway_urls])
@@ -113,10 +104,20 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
         processes.start(name, sock, "referee", *shared, *of_referee, *_repeat("--own", gateway_urls), secrets=code)
     for sock, gateway_url in zip(gateways, gateway_urls, strict=True):
         processes.start("gateway", sock, "gateway", *at, "--endpoint", gateway_url, "--manager", url, *behind_proxy)
-    # The store says where to listen, and which addresses may be called.
     again = ["league", "host", "--data-dir", str(options.data_dir), "--referees", str(options.referees)]
     again += ["--gateway"] if options.gateway else []
-    return shlex.join([*again, *map(redact_address, chosen)])
+    return shlex.join([*again, *map(redact_address, _options(options, _NEEDED_AGAIN) + behind_proxy)])
+
+
+def _options(options: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    """Those of the options that are given, as a command line."""
+    given = {name: getattr(options, name) for name in names}
+    return [
+        text
+        for name, value in given.items()
+        if value is not None
+        for text in (f"--{name.replace('_', '-')}", str(value))
+    ]
 
 
 def _repeat(option: str, values: Iterable[str]) -> list[str]:

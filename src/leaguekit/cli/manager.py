@@ -8,19 +8,19 @@ import contextlib
 import os
 import re
 import secrets
-import sys
 import tomllib
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import UNSET
 
-from leaguekit.cli import CommandError, program, read_input, stored_plans
+from leaguekit.cli import CommandError, formats, program, read_input, stored_plans
 from leaguekit.cli.manager_client import read_admin_token
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
-from leaguekit.league.schedule import MAX_MATCHES, match_count
+from leaguekit.league.rounds import MAX_MATCHES, match_count
 from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fault, unknown_setting, with_game
 from leaguekit.match.draw import league_seed
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
@@ -50,8 +50,7 @@ store with `league backup`, also while the league runs.
 With --store postgresql://… the events are kept in that database, or in its schema that ?search_path=… names: one league
 per schema. The password may be in PGPASSWORD or ~/.pgpass, where no list of processes shows it.
 The admin token, which the operator's commands need, is in a file beside them that only you can read. So is the referee
-code, which referees on other machines need. They are printed on a terminal only. With --require-seat each player needs
-a seat code: `league seats new 30`.
+code, which referees on other machines need. With --require-seat each player needs a seat code: `league seats new 30`.
 Started again with the same --store (or --league-id), the manager continues its league: same ids, tokens and schedule.
 --host, --port and --allow are kept in the store too. If this machine has another address in the same network now, the
 manager listens there.
@@ -73,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", metavar="TEXT", help="what pages and reports call the league, such as 'Winter Cup'")
     parser.add_argument("--league-id", metavar="ID", help="the league's id (default: a new one)")
     parser.add_argument("--game", choices=sorted(GAMES), help=f"the game (default {DEFAULT_GAME})")
-    add_rounds_option(parser)
+    formats.add_options(parser)
     parser.add_argument(
         "--store",
         metavar="STORE",
@@ -114,12 +113,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run-plan", help=argparse.SUPPRESS)
 
 
-def add_rounds_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--rounds", choices=("single", "double"), help="each pair meets once (default), or twice with the sides swapped"
-    )
-
-
 def run(options: argparse.Namespace) -> int:
     settings = settings_from(options)
     when = check_options(options)
@@ -155,6 +148,7 @@ def settings_from(options: argparse.Namespace) -> Settings:
         settings = with_game(settings)
     except ProtocolError as error:
         raise CommandError(f"the settings are wrong: {error.detail}") from None
+    formats.check(settings)
     # Raises UnicodeEncodeError for an argument that is not UTF-8, before there is a store.
     msgspec.json.encode(settings)
     return settings
@@ -167,7 +161,7 @@ def requested_settings(options: argparse.Namespace) -> dict[str, Any]:
     given = vars(options)
     asked = {
         name: given.get(name)
-        for name in ("league_id", "title", "rounds", "announce_lead", "max_players", "max_referees", "profile")
+        for name in ("league_id", "title", "announce_lead", "max_players", "max_referees", "profile")
     }
     asked |= {
         "game_type": options.game,
@@ -175,7 +169,9 @@ def requested_settings(options: argparse.Namespace) -> dict[str, Any]:
         "strict_referees": given.get("strict_referees") or None,
         "seed_hex": None if options.seed is None else league_seed(options.seed).hex(),
     }
-    return chosen | {name: value for name, value in asked.items() if value is not None}
+    chosen |= formats.requested_settings(options, chosen)
+    chosen |= {name: value for name, value in asked.items() if value is not None}
+    return {name: value for name, value in chosen.items() if value is not UNSET}
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
@@ -225,7 +221,8 @@ async def _serve(
 ) -> int:
     # `league run` imports this module before it forks. Only the manager needs these, and imports them meanwhile.
     from leaguekit.agents.logs import log_to
-    from leaguekit.agents.serving import run_until
+    from leaguekit.cli.event_printer import EventPrinter
+    from leaguekit.cli.stages import SilencePrinter, print_interruption, print_stage
     from leaguekit.manager.manager import Manager
     from leaguekit.manager.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
     from leaguekit.manager.server import manager_server
@@ -279,41 +276,46 @@ async def _serve(
         server = manager_server(manager, sock, names=options.host_name, proxies=proxies, web=_dashboard)
         await server.start()
         opened.push_async_callback(server.stop)
-        kept = f"{redact_address(store)}{_MEMORY_NOTE if store == MEMORY else ''}"
         program.print_notice(
             f"League {manager.ledger.league.settings.full_name} is at {endpoint}\n"
             f"  dashboard: {program.dashboard_url(endpoint)}\n"
             f"  SHA-256 of the seed: {settings.seed_commitment}\n"
-            f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}\n"
-            f"{_secrets(None if known else admin_token, referee_code, folder / REFEREE_CODE)}"
+            f"{_describe_files(store, folder, has_code=referee_code is not None)}"
             f"{_OPEN_PROFILE_NOTE if settings.profile == 'open' else ''}"
         )
-        _print_events(options, manager, opened)
-        try:
-            await run_until(stop, manager.run())
-            if not stop.is_set():
-                program.print_notice("The league is over. The manager goes on serving; Ctrl-C ends it.")
-                await run_until(stop, manager.serve_forever())
-        except StoreError as error:
-            raise CommandError(f"the league cannot go on: {error}") from None
+        if options.run_plan is None:
+            print_stage(manager.ledger.league, start, endpoint, options.data_dir)
+            opened.push_async_callback(EventPrinter(manager.ledger, program.print_notice).close)
+            SilencePrinter(manager.runner, manager.ledger.league, endpoint, options.data_dir)
+        await _play(manager, stop)
+        if options.run_plan is None and store != MEMORY:
+            print_interruption(manager.ledger.league)
     return stop.exit_code
 
 
-def _print_events(options: argparse.Namespace, manager: Manager, opened: contextlib.AsyncExitStack) -> None:
-    """Print the events of the league, unless ``league run`` shows it."""
-    from leaguekit.cli.event_printer import EventPrinter
+def _describe_files(store: str | Path, folder: Path, *, has_code: bool) -> str:
+    """Where the league and its secrets are kept, in lines."""
+    from leaguekit.manager.operator import ADMIN_TOKEN, REFEREE_CODE
 
-    if options.run_plan is None:
-        opened.push_async_callback(EventPrinter(manager.ledger, program.print_notice).close)
-
-
-def _secrets(new_admin_token: str | None, referee_code: str | None, code_file: Path) -> str:
-    """The lines about secrets. The secrets themselves are only for a terminal: others may read a file."""
+    code_file = folder / REFEREE_CODE
     lost = f"{code_file} does not hold it; `league token rotate --referee-code` makes a new one"
-    if not sys.stderr.isatty():
-        return f"  referee code: {code_file if referee_code else lost}"
-    shown_once = f"  admin token (shown once): {new_admin_token}\n" if new_admin_token else ""
-    return f"{shown_once}  referee code: {referee_code or lost}"
+    events = f"{redact_address(store)}{_MEMORY_NOTE if store == MEMORY else ''}"
+    files = {"events": events, "log": folder / "log.jsonl", "admin token": folder / ADMIN_TOKEN}
+    files |= {"referee code": code_file if has_code else lost}
+    return "\n".join(f"  {name}: {where}" for name, where in files.items())
+
+
+async def _play(manager: Manager, stop: program.Stop) -> None:
+    """Play the league, and serve its pages afterwards, until the program is to end."""
+    from leaguekit.agents.serving import run_until
+
+    try:
+        await run_until(stop, manager.run())
+        if not stop.is_set():
+            program.print_notice("The league is over. The manager goes on serving; Ctrl-C ends it.")
+            await run_until(stop, manager.serve_forever())
+    except StoreError as error:
+        raise CommandError(f"the league cannot go on: {error}") from None
 
 
 async def _resolve_settings(
@@ -328,6 +330,7 @@ async def _resolve_settings(
         _check_size(settings)
     else:
         stored_plans.check_requested_settings(stored, requested_settings(options), store)
+        formats.check(stored)
     if options.run_plan is not None:
         await log.keep(stored_plans.RUN, options.run_plan.encode())
     else:
@@ -347,7 +350,7 @@ def _check_not_lost(store: str | Path, token: Path) -> None:
 
 def _check_size(settings: Settings) -> None:
     """Refuse a new league that could not be started with the maximum of players."""
-    matches = match_count(settings.max_players, settings.rounds)
+    matches = match_count(settings, settings.max_players)
     if matches > MAX_MATCHES:
         raise CommandError(
             f"max_players = {settings.max_players} would make {matches:,} matches, and a league has at most "

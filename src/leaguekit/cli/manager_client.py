@@ -58,8 +58,10 @@ class ManagerClient:
                 await asyncio.sleep(pause)
             answer: dict[str, Any] = msgspec.json.decode(read_answer(response.body, 1))
         except (CallFailed, CallerLate) as error:
+            why = str(error).removeprefix(f"{self._url} ")
             raise CommandError(
-                f"no manager answers at {self._url} ({error}); is it running, or elsewhere (--manager)?"
+                f"no manager answers at {self._url} ({why}); is it running, or elsewhere (--manager)? "
+                "If the league is over, `league report`, `league export` and `league log` read its store"
             ) from None
         except RpcRefusal as error:
             data = error.error.data if isinstance(error.error.data, dict) else {}
@@ -86,7 +88,7 @@ def _find_admin_token(options: argparse.Namespace) -> Path:
         else [*options.data_dir.glob("agents/*/manager/admin_token")]
     )
     if not files:
-        raise CommandError(f"there is no admin token under {options.data_dir}; name its file: --admin-token-file")
+        raise CommandError(f"there is no admin token under {options.data_dir}; name the league's folder: --data-dir")
     return max(files, key=lambda file: file.stat().st_mtime if len(files) > 1 else 0)
 
 

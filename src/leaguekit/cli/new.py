@@ -43,11 +43,18 @@ _STARTERS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["player"], help="what to write")
+    parser.add_argument("what", metavar="player", type=_what, help="what to write")
     parser.add_argument("name", metavar="NAME", help="its name in a league, up to 50 characters")
     parser.add_argument("--lang", choices=["python", "javascript"], default="python", help="default python")
     parser.add_argument("--plain", action="store_true", help="without leaguekit; in JavaScript it always is")
     parser.add_argument("--dir", type=Path, help="the folder to write to (default: after the name)")
+
+
+def _what(text: str) -> str:
+    if text != "player":
+        words = shlex.join(["league", "new", "player", text])
+        raise argparse.ArgumentTypeError(f"it must be the word player, got {text!r}; did you mean `{words}`?")
+    return text
 
 
 def run(options: argparse.Namespace) -> int:

@@ -18,14 +18,14 @@ from leaguekit.player.context import Context, Strategy
 from leaguekit.player.player import Player
 from leaguekit.player.relay import RelayClient, serve_relayed
 from leaguekit.player.strategies import STRATEGIES, games_of
-from leaguekit.player.strategy_loading import LLM, load
+from leaguekit.player.strategy_loading import LLM, OWN_STRATEGY, load
 from leaguekit.protocol.codes import mcp_url
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
 
 EXAMPLES = f"""examples:
-  league player --manager http://127.0.0.1:8000/mcp
+  league player                                        in a league on this machine
   league player --manager http://127.0.0.1:8000/mcp --port 8102 --name Bob --strategy frequency
   league player --manager http://127.0.0.1:8000/mcp --strategy my_agent:choose
   league player --manager http://127.0.0.1:8000/mcp --strategy llm --model llama3.2 \\
@@ -38,7 +38,7 @@ EXAMPLES = f"""examples:
                                                        under a manager that somebody else wrote
 
 Strategies: {", ".join(STRATEGIES)};
-or module:function, a function of your own that is given a context and returns a move;
+or {OWN_STRATEGY}, a function of your own that is given a context and returns a move;
 or llm, a language model at any OpenAI-compatible server. The model's options may also be in the environment, as
 LEAGUE_LLM_MODEL and so on. The key of its server is read only from the environment.
 The player registers, plays, prints each result, and ends with the league. Started again with the same name and
@@ -56,8 +56,11 @@ _MODEL_OPTIONS = {
     "max-tokens": ("N", "in one answer (default 1000)"),
     "price-in": ("P", "of a million tokens that it is sent"),
     "price-out": ("P", "of a million tokens that it writes"),
-    "max-tokens-total": ("N", "ask for no more in all; after that, move at random"),
-    "max-cost": ("C", "spend no more in all, at those prices; after that, move at random"),
+    "max-tokens-total": ("N", "ask for no more in all; after that, it gives no move"),
+    "max-cost": ("C", "spend no more in all, at those prices; after that, it gives no move"),
+    "on-failure": ("random|loss", "what happens without a legal move in time (default random)"),
+    "retries": ("N", "after a bad answer, say what was wrong and ask again, for one move (default 1)"),
+    "legal-moves": ("shown|hidden", "whether the prompt lists the legal moves (default shown)"),
 }
 
 
@@ -73,14 +76,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     program.add_options(parser, port=PORT)
     # No defaults, so that an error can be raised if one of these is given with --relay.
     parser.set_defaults(host=None, port=None)
-    add_manager_option(parser, required=True)
+    add_manager_option(parser)
     parser.add_argument(
         "--relay",
         metavar="URL",
         help="receive calls through this gateway; no port is opened, so not with --host, --port and --endpoint",
     )
     parser.add_argument("--name", help="its name in the league (default: the strategy's or the model's)")
-    parser.add_argument("--strategy", default="random", help="a name or module:function (default random)")
+    parser.add_argument("--strategy", default="random", help=f"a name, {OWN_STRATEGY} (default random)")
     parser.add_argument(
         "--profile",
         choices=["spec", "open"],

@@ -18,7 +18,7 @@ from leaguekit.cli.tables import total_origins, warn_of_replaced_moves
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
-from leaguekit.player.strategy_loading import load
+from leaguekit.player.strategy_loading import OWN_STRATEGY, load
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import RpcRequest
@@ -36,7 +36,7 @@ EXAMPLES = f"""examples:
 Player n listens at port BASE + n - 1 and is called PREFIX n. The players take the strategies in turn. All share one
 process, so an author's own strategy that blocks slows the others down. The command ends when the league is over for all
 of them. The exit code is 0 if all took part, 1 if some were refused, 130 after Ctrl-C.
-Strategies: {", ".join(STRATEGIES)}, or module:function.
+Strategies: {", ".join(STRATEGIES)}, or {OWN_STRATEGY}.
 """
 # The manager calls each applicant back, and limits the registrations per second from one address.
 MAX_CONCURRENT_REGISTRATIONS = 8

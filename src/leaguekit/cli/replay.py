@@ -158,7 +158,8 @@ def _ruling(recorded: e.ResultRecorded) -> Iterator[str]:
     details = recorded.result.details
     yield ""
     yield f"Ruling: {details.ruling or details.status}"
-    if details.evidence:
+    # Without a fault, the messages above say as much. --json has all of it.
+    if details.evidence and details.status == "TECHNICAL_LOSS":
         yield from (f"  {line}" for line in _outline(details.evidence))
     if details.draw_commitment and details.draw_nonce:
         yield ""

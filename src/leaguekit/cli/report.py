@@ -32,6 +32,7 @@ index.html needs nothing else: no network, no scripts, no other file. Beside it 
 their intervals), results.csv, cross-table.csv, points.csv and figures.json. The manager may run meanwhile: the report
 has the league's state of now. It contains neither tokens nor endpoints. The CSV files have the seat of each player, and
 the person and e-mail address that the seat is for (`league seats new --names`). --public leaves the people out.
+--own-moves-only rates no match in which a move was replaced: a language model without an answer, a program that fails.
 """
 PAGE = "index.html"
 
@@ -40,16 +41,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     stores.add_options(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("report"), help="the folder (default report)")
     parser.add_argument("--public", action="store_true", help="leave the people of seats out of the CSV files")
+    parser.add_argument(
+        "--own-moves-only", action="store_true", help="leave matches with replaced moves out of the ratings"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object: the figures and the files")
 
 
 def run(options: argparse.Namespace) -> int:
-    return stores.run(
-        options, lambda reader: _report(reader, options.out, as_json=options.json, is_public=options.public)
-    )
+    return stores.run(options, lambda reader: _report(reader, options))
 
 
-async def _report(reader: LogReader, out: Path, *, as_json: bool, is_public: bool) -> int:
+async def _report(reader: LogReader, options: argparse.Namespace) -> int:
     from leaguekit.web.report import Period, Report
 
     listing, period = LeagueTables(), Period("", "")
@@ -60,10 +62,11 @@ async def _report(reader: LogReader, out: Path, *, as_json: bool, is_public: boo
         period = Period(period.since or event.at, event.at)
 
     await stores.feed_events(reader, take)
-    found = figures(listing.league)
+    out: Path = options.out
+    found = figures(listing.league, unrated=listing.with_replaced_moves() if options.own_moves_only else ())
     tables = {"standings.csv": _standings, "cross-table.csv": _cross_table, "points.csv": _points}
     people = listing.people()
-    if is_public:
+    if options.public:
         people = {player: {"seat": person["seat"]} for player, person in people.items()}
     files = {name: "".join(map(csv_row, _with_people(rows(found), people))) for name, rows in tables.items()}
     files["results.csv"] = "".join(map(csv_row, _results(listing, people)))
@@ -76,15 +79,19 @@ async def _report(reader: LogReader, out: Path, *, as_json: bool, is_public: boo
                 file.write(piece)
     except OSError as error:
         raise CommandError(f"cannot write {error.filename}: {error.strerror}") from None
-    if as_json:
+    if options.json:
         print(json_line({"figures": msgspec.to_builtins(found), "files": [str(out / name) for name in (PAGE, *files)]}))
         return 0
     names = {line.player_id: line.display_name or "" for line in found.lines}
     print("\n".join(sanitize_line(add_player_names(sentence, names)) for sentence in found.sentences))
-    print(f"Wrote {out / PAGE} ({(out / PAGE).stat().st_size / 1e6:.1f} MB), and beside it {', '.join(files)}")
+    print(f"Wrote {out / PAGE} ({_format_size((out / PAGE).stat().st_size)}), and beside it {', '.join(files)}")
     if any(person.get("email") for person in people.values()):
         print("The CSV files have e-mail addresses. For a web server, make the report with --public.", file=sys.stderr)
     return 0
+
+
+def _format_size(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} kB"
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
@@ -118,7 +125,8 @@ def _cross_table(found: Figures) -> Rows:
     yield ["player_id", "display_name", *ids]
     for line in found.lines:
         met = found.cross_table[line.player_id]
-        marks = ["".join(meeting.mark for meeting in met.get(other, [])) for other in ids]
+        # With a blank, because a spreadsheet takes 01 for a number.
+        marks = [" ".join(meeting.mark for meeting in met.get(other, [])) for other in ids]
         yield [line.player_id, cell(line.display_name), *marks]
 
 

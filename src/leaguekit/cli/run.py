@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
 import msgspec
 from msgspec import structs
 
-from leaguekit.cli import CommandError, program
-from leaguekit.cli.manager import add_rounds_option, default_store, requested_settings, settings_from
+from leaguekit.cli import CommandError, formats, program
+from leaguekit.cli.arguments import at_least, names
+from leaguekit.cli.manager import default_store, requested_settings, settings_from
 from leaguekit.cli.player import add_move_delay_option
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.cli.run_agents import open_sockets, start_agents
@@ -22,16 +24,30 @@ from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
+from leaguekit.player.strategy_loading import OWN_STRATEGY
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import MEMORY
 
+DEFAULT_PLAYERS = 4
 MAX_CONCURRENT = 10
 MAX_MOVE_DELAY = 10
+# A program that ends with an error if a strategy cannot be loaded.
+_LOAD_STRATEGIES = """
+import sys
+from leaguekit.player.strategy_loading import NoSuchStrategy, load
+try:
+    for name in sys.argv[1:]:
+        load(name)
+except NoSuchStrategy as error:
+    sys.exit(str(error))
+"""
 EXAMPLES = """examples:
   league run                                       four players, two referees, even/odd
   league run --players 50 --referees 4 --seed 7    the same league every time
   league run --game tic_tac_toe --strategies random,frequency
   league run --game tic_tac_toe --move-delay 1     slowly enough to watch
-  league run --rounds double --title "Winter Cup"  each pair meets twice
+  league run --players 16 --format 'knockout(third_place=true)' --title "Winter Cup"
+  league run --players 100 --format swiss          seven rounds instead of ninety-nine
   league run --config league.toml                  settings from a file (docs/settings.md lists them)
   league run --json                                one JSON object at the end, for programs
   league run --resume SHARED/agents/…/manager/league.db     go on with a league that was broken off
@@ -45,14 +61,20 @@ Players that were withdrawn or disqualified are not started again.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", metavar="STORE", help="go on with the league in this store")
-    parser.add_argument("--players", metavar="N", type=int, help="default 4")
-    parser.add_argument("--referees", metavar="N", type=int, help="default 2")
+    parser.add_argument(
+        "--players",
+        metavar="N",
+        type=at_least(2),
+        help=f"default {DEFAULT_PLAYERS}, or as many as --strategies if these are three or more",
+    )
+    parser.add_argument("--referees", metavar="N", type=at_least(1), help="default 2")
     parser.add_argument("--game", choices=sorted(GAMES), help=f"default {DEFAULT_GAME}")
-    add_rounds_option(parser)
+    formats.add_options(parser)
     parser.add_argument(
         "--strategies",
         metavar="A,B,…",
-        help=f"of {', '.join(STRATEGIES)}, or module:function (default: all of ours that fit the game)",
+        type=names,
+        help=f"of {', '.join(STRATEGIES)}, or {OWN_STRATEGY} (default: all of ours that fit the game)",
     )
     parser.add_argument("--seed", metavar="N", type=int, help="the same league every time; it reveals the draws")
     parser.add_argument("--port", type=int, help="the manager's; 0 takes free ports for all (default 8000)")
@@ -74,7 +96,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    plan = _new_plan(options) if options.resume is None else _resumed_plan(options)
+    plan = new_plan(options) if options.resume is None else _resumed_plan(options)
     # Relative if the user gave a relative folder, because the path is printed.
     data_dir = options.data_dir or Path(plan.data_dir if options.resume else "SHARED")
     default_file = default_store(data_dir, plan.league_id)
@@ -110,16 +132,19 @@ def _play(
         return program.run(lambda stop: follow(league, processes, display, stop)), display
 
 
-def _new_plan(options: argparse.Namespace) -> RunPlan:
+def new_plan(options: argparse.Namespace) -> RunPlan:
     """The plan of a new league, by the options."""
     settings = settings_from(options)
     game = settings.game_type
+    # Of one or two strategies, each gets as many of the players.
+    named = len(options.strategies or ())
+    players = options.players or (named if named > 2 else DEFAULT_PLAYERS)
     plan = RunPlan(
         league_id=settings.league_id,
-        players=4 if options.players is None else options.players,
-        referees=2 if options.referees is None else options.referees,
+        players=players,
+        referees=options.referees or 2,
         game=game,
-        strategies=(options.strategies or ",".join(strategies_for(game))).split(","),
+        strategies=options.strategies or strategies_for(game),
         max_concurrent=MAX_CONCURRENT if options.max_concurrent is None else options.max_concurrent,
         announce_lead=settings.announce_lead if "announce_lead" in requested_settings(options) else 0.0,
         move_delay=options.move_delay or 0.0,
@@ -128,13 +153,12 @@ def _new_plan(options: argparse.Namespace) -> RunPlan:
         profile=settings.profile,
         title=settings.title,
     )
-    if plan.players < 2 or plan.referees < 1:
-        raise CommandError("a league needs at least --players 2 and --referees 1")
     if not 1 <= plan.max_concurrent <= 10:
         raise CommandError("--max-concurrent must be from 1 to 10")
     if not 0 <= plan.move_delay <= MAX_MOVE_DELAY:
         raise CommandError(f"--move-delay must be from 0 to {MAX_MOVE_DELAY}, got {plan.move_delay:g}")
     _check_strategies(plan)
+    _check_own_strategies(plan)
     return plan
 
 
@@ -143,22 +167,37 @@ def _manager_options(options: argparse.Namespace) -> list[str]:
     given = {
         "--config": None if options.config is None else str(options.config.absolute()),
         "--title": options.title,
+        "--format": options.format,
         "--rounds": options.rounds,
+        "--seeding": options.seeding,
     }
     return [text for option, value in given.items() if value is not None for text in (option, value)]
 
 
 def _check_strategies(plan: RunPlan) -> None:
-    """Refuse built-in strategies that cannot play the game. Other strategies are loaded only by their players."""
+    """Refuse built-in strategies that cannot play the game."""
     for name in plan.strategies:
         if name in STRATEGIES:
             check_can_play(name, STRATEGIES[name], plan.game)
 
 
+def _check_own_strategies(plan: RunPlan) -> None:
+    """Refuse strategies that cannot be loaded, before there is a league.
+
+    They are loaded in another process. In this one, all players that are forked would share what their modules do.
+    """
+    if own := [name for name in dict.fromkeys(plan.strategies) if name not in STRATEGIES]:
+        command = [sys.executable, "-c", _LOAD_STRATEGIES, *own]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)  # noqa: S603
+        if done.returncode:
+            raise CommandError(sanitize_line(done.stderr.decode(errors="replace").strip().rpartition("\n")[2]))
+
+
 def _resumed_plan(options: argparse.Namespace) -> RunPlan:
     """The plan of a league that is resumed, from its store."""
     for name in ("players", "referees", "game", "strategies", "seed", "port", "announce_lead", "move_delay",
-                 "max_concurrent", "league_id", "store", "profile", "config", "title", "rounds"):  # fmt: skip
+                 "max_concurrent", "league_id", "store", "profile", "config", "title",
+                 "format", "rounds", "seeding"):  # fmt: skip
         if getattr(options, name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise CommandError(f"{option} and --resume exclude each other: the store says what is resumed")

@@ -11,13 +11,18 @@ from math import inf
 from pathlib import Path
 from typing import IO
 
-from leaguekit.cli import CommandError
+from msgspec import UNSET
+
+from leaguekit.cli import CommandError, formats
+from leaguekit.cli.arguments import at_least, names
 from leaguekit.cli.comparison_report import as_json, as_text, wrap
 from leaguekit.cli.tables import csv_row, json_line, pluralize, warn_of_replaced_moves
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
+from leaguekit.league.rounds import start_fault
+from leaguekit.league.settings import Settings
 from leaguekit.player.strategies import STRATEGIES, check_can_play, strategies_for
-from leaguekit.player.strategy_loading import load
+from leaguekit.player.strategy_loading import OWN_STRATEGY, load
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import AsyncStrategyError, Entrant
@@ -29,7 +34,7 @@ BAR_SECONDS = 0.1
 LINE_SECONDS = 5.0
 # Elsewhere the first output comes earlier.
 FIRST_LINE_SECONDS = 1.0
-PLAYERS_WITH_FAULTS = 4
+PLAYERS_WITH_FAULTS, REFEREES_WITH_FAULTS = 4, 2
 COLUMNS = (
     *("seed", "match_id", "player_a", "player_b", "strategy_a", "strategy_b"),
     *("points_a", "points_b", "choice_a", "choice_b", "drawn_number"),
@@ -37,9 +42,11 @@ COLUMNS = (
 EXAMPLES = """examples:
   league simulate                                       compare our strategies over 100 leagues
   league simulate --strategies frequency,my_agent:choose --game rock_paper_scissors --seeds 1000
+  league simulate --rounds double --players 20          each pair meets twice, in longer leagues
   league simulate --seeds 1000 --out matches.csv        also write every match
   league simulate --fresh                               every match as if it were the first
   league simulate --seed 7 --seeds 1                    the league of `league run --players 6 --seed 7`
+  league simulate --format swiss --players 32           a Swiss instead of a round-robin
   league simulate --faults all --seeds 300              real agents, with everything going wrong that can
   league simulate --json                                one JSON object at the end, for programs
 
@@ -47,17 +54,24 @@ Without faults, only schedule, rules, games and strategies are used: there are n
 
 What is estimated: a strategy's points per match in a league of these strategies, as a mean over all seatings. Players
 learn during a league, so it matters which strategies meet first. Therefore each league's seed decides which strategy
-has which seat. The order in which strategies are named changes nothing. Each league is one observation.
+has which seat. The order in which strategies are named changes nothing. A figure is all points of a strategy divided by
+all its matches. Each league is one observation: the interval is Student's t for such a ratio over the leagues, with two
+matches won and two lost in addition.
+Each pair of players meets once, so that ctx.against() is always empty. With --rounds double it meets twice. A strategy
+that learns needs matches to learn from: in leagues of more --players, the strategies may be in another order.
 With --fresh the players see nothing of earlier matches.
 A strategy is called better if the interval of the difference excludes 0. The more pairs there are, the wider are these
 intervals (Bonferroni), so that in 95 of 100 comparisons no such claim is false.
 --seeds 1 seats strategies in the order named: its results are those of `league run` with this seed and these players.
 If there are more players than strategies, the players take the strategies in turn. If the numbers do not divide evenly,
 the seed decides which strategies get one more player.
+If a strategy raises or chooses an illegal move, a legal move is played instead, and counted in the column "replaced".
+The exit code is 1 if all moves of a strategy were replaced.
 
 Faults are for the whole system in virtual time: network (delays, losses, repeats, resets), crash (of any agent, at any
 moment), outage (hosts that are cut off), all (these, and slow or full disks and clocks that jump). A league that fails
-is printed with the command that replays it. Ctrl-C ends the command, and prints the results so far.
+is printed with the command that replays it: it did not end, its log or table breaks a rule, a player was told another
+result than was recorded, or an agent failed by itself. Ctrl-C ends the command, and prints the results so far.
 """
 
 
@@ -65,18 +79,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--players",
         metavar="N",
-        type=int,
+        type=at_least(2),
         help=f"at least as many as strategies (default: as many as these; with faults {PLAYERS_WITH_FAULTS})",
     )
-    parser.add_argument("--referees", metavar="N", type=int, default=2, help="with faults (default 2)")
+    parser.add_argument("--referees", metavar="N", type=at_least(1), help="only with faults (default 2)")
     parser.add_argument("--game", choices=sorted(GAMES), default=DEFAULT_GAME, help=f"default {DEFAULT_GAME}")
+    formats.add_options(parser, seeding=False)
     parser.add_argument(
         "--strategies",
         metavar="A,B,…",
-        type=lambda text: text.split(","),
-        help=f"of {', '.join(STRATEGIES)}, or without faults module:function (default: all of ours that fit the game)",
+        type=names,
+        help=f"of {', '.join(STRATEGIES)}, or without faults {OWN_STRATEGY} (default: all of ours that fit the game)",
     )
-    parser.add_argument("--seeds", metavar="N", type=int, default=100, help="how many leagues (default 100)")
+    parser.add_argument("--seeds", metavar="N", type=at_least(1), default=100, help="how many leagues (default 100)")
     parser.add_argument("--seed", metavar="FIRST", type=int, default=1, help="the first league's seed (default 1)")
     parser.add_argument("--fresh", action="store_true", help="play every match without earlier history")
     parser.add_argument("--out", metavar="FILE.csv", type=Path, help="also write every match to this file")
@@ -94,8 +109,6 @@ def run(options: argparse.Namespace) -> int:
     has_faults, strategy_count = options.faults != "none", len(options.strategies)
     if options.players is None:
         options.players = PLAYERS_WITH_FAULTS if has_faults else max(2, strategy_count)
-    if options.players < 2 or options.referees < 1 or options.seeds < 1:
-        raise CommandError("a simulation needs at least --players 2, --referees 1 and --seeds 1")
     functions = [load(name) for name in options.strategies]
     for name, function in zip(options.strategies, functions, strict=True):
         check_can_play(name, function, options.game)
@@ -105,29 +118,57 @@ def run(options: argparse.Namespace) -> int:
                 f"--players {options.players} is too few for {strategy_count} strategies: "
                 f"use --players {strategy_count} or more, or name fewer --strategies"
             )
+        if options.referees is not None:
+            raise CommandError("--referees needs --faults: without faults there are no referees")
+        if options.out is not None and options.out.suffix not in ("", ".csv"):
+            raise CommandError(f"--out {options.out}: the matches are written as CSV; name a file that ends with .csv")
         return _compare(options, [Entrant(*one) for one in zip(options.strategies, functions, strict=True)])
-    for option, is_given in (("--fresh", options.fresh), ("--out", options.out is not None)):
+    given = (("--fresh", options.fresh), ("--out", options.out))
+    for option, is_given in given:
         if is_given:
             raise CommandError(f"{option} cannot be used with --faults {options.faults}: leave out one of them")
     if not set(options.strategies) <= set(STRATEGIES):
-        raise CommandError(f"with faults, --strategies must be of {', '.join(STRATEGIES)}")
+        raise CommandError(
+            f"--faults {options.faults} tests the system and not strategies: "
+            f"--strategies must be of {', '.join(strategies_for(options.game))}"
+        )
     from leaguekit.sim.campaign import Scenario, report
     from leaguekit.sim.outcome import LeagueSetup
 
+    settings = _settings(options)
     setup = LeagueSetup(
         players=options.players,
-        referees=options.referees,
+        referees=options.referees or REFEREES_WITH_FAULTS,
         game=options.game,
         strategies=tuple(options.strategies),
+        format=None if settings.format_text == "round_robin" else settings.format_text,
     )
     scenarios = [Scenario(options.seed + number, setup, options.faults) for number in range(options.seeds)]
     return report(scenarios, options.seeds, as_json=options.json)
 
 
+def _settings(options: argparse.Namespace) -> Settings:
+    """The settings of each league. Raises CommandError."""
+    chosen = {name: value for name, value in formats.requested_settings(options, {}).items() if value is not UNSET}
+    settings = Settings(league_id="simulation", game_type=options.game, **chosen)
+    formats.check(settings)
+    if (fault := start_fault(settings, options.players)) is not None:
+        raise CommandError(fault)
+    return settings
+
+
 def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
     """Play leagues without faults, and print the comparison."""
-    comparison = Comparison(options.game, strategies, options.players, fresh=options.fresh, as_named=options.seeds == 1)
+    comparison = Comparison(
+        options.game,
+        strategies,
+        options.players,
+        fresh=options.fresh,
+        as_named=options.seeds == 1,
+        settings=_settings(options),
+    )
     progress = _Progress(comparison.league.matches * options.seeds, quiet=options.json)
+    replaces = options.out is not None and options.out.is_file()
     with _open_csv(options.out) as file, noted_interrupts() as interrupted, progress:
         for seed in range(options.seed, options.seed + options.seeds):
             results: dict[str, MatchResult] = {}
@@ -147,8 +188,12 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
         print(json_line(_figures(options, comparison, progress) | as_json(comparison)))
     else:
         print("\n".join(_report_lines(options, comparison, progress)))
+        if options.out is not None:
+            written = pluralize(comparison.matches, "match", "es")
+            print(wrap(f"Wrote {written} to {options.out}{', instead of what was there' * replaces}"))
     warn_of_replaced_moves(dict(zip(comparison.names, comparison.origins, strict=True)))
-    return 130 if interrupted else 0
+    has_failed = any(origins.total and origins.replaced == origins.total for origins in comparison.origins)
+    return 130 if interrupted else int(has_failed)
 
 
 @contextmanager
@@ -210,13 +255,15 @@ class _Progress:
 
 def _figures(options: argparse.Namespace, comparison: Comparison, progress: _Progress) -> dict[str, object]:
     leagues = comparison.sums.leagues
-    matches = leagues * comparison.league.matches
+    matches = comparison.matches
     return {
         "game": options.game,
+        "format": comparison.settings.format_text,
         "faults": "none",
         "first_seed": options.seed,
         "seeds": options.seeds,
         "players_per_league": options.players,
+        "rounds": options.rounds or "single",
         "leagues": leagues,
         "matches": matches,
         "seconds": round(progress.seconds, 3),
@@ -232,9 +279,10 @@ def _report_lines(options: argparse.Namespace, comparison: Comparison, progress:
     if not leagues:
         return
     yield from as_text(comparison)
-    matches = leagues * comparison.league.matches
+    matches = comparison.matches
     seeds = f"seed {options.seed}" if leagues == 1 else f"seeds {options.seed} to {options.seed + leagues - 1}"
-    played = f"{pluralize(leagues, 'league')} of {options.game} ({seeds})"
+    how = "" if comparison.settings.format_text == "round_robin" else f", {comparison.settings.format_text}"
+    played = f"{pluralize(leagues, 'league')} of {options.game}{how} ({seeds})"
     yield wrap(f"{played}, {pluralize(matches, 'match', 'es')} in {progress.seconds:.2f} s")
     by_cpu = f"{matches / progress.cpu_seconds:,.0f} by processor time"
     yield wrap(f"{matches / progress.seconds:,.0f} matches per second, {by_cpu}")

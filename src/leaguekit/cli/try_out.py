@@ -30,7 +30,7 @@ from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import PastMatch
 from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES, check_can_play
-from leaguekit.player.strategy_loading import load
+from leaguekit.player.strategy_loading import OWN_STRATEGY, load
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code, with_code
 from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.patterns import valid
@@ -56,7 +56,7 @@ Without a URL the command is the agent's manager, referee and opponent in a leag
 opponent. If the agent there says that it has not registered yet, the command waits for its registration. The exit code
 is 0 if the match was played, every message of the agent was right, and no move replaced one of its strategy, by the
 agent's own statement. It is 1 otherwise.
-Opponents: {", ".join(STRATEGIES)}, or module:function.
+Opponents: {", ".join(STRATEGIES)}, or {OWN_STRATEGY}.
 """
 OPPONENT = "Opponent"
 LOOPBACK = "127.0.0.1"

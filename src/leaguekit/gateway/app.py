@@ -8,7 +8,6 @@ POST /api/move   {turn, move}   make a move
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -19,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Scope
 
 from leaguekit.agents.rate_limits import RateLimiter, retry_sentence
 from leaguekit.agents.serving import run_until_first
@@ -27,7 +26,7 @@ from leaguekit.gateway.gateway import Gateway, NotAllowed, NotAllowedNow, TooMan
 from leaguekit.gateway.seats import MoveRefused, Seat
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.transport.base import TOO_MANY_REQUESTS, Peer
-from leaguekit.transport.server.connection_control import connection_of
+from leaguekit.transport.server.connection_base import connection_of
 from leaguekit.web.files import page_files
 from leaguekit.web.responses import error_response
 from leaguekit.web.shared_work import wait_for_disconnect
@@ -82,18 +81,12 @@ def gateway_app(gateway: Gateway, allowances: RateLimiter) -> ASGIApp:
         ]
     )
 
-    async def limited(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await app(scope, receive, send)
-            return
+    def peer_of(scope: Scope) -> Peer:
         request = Request(scope)
         # The owner of a seat is counted by the seat, so that others at the same address cannot use up its rate.
-        peer = Peer(gateway.seat_id_of(_code(request)) or _host(request))
-        seconds = allowances.acquire_for_page(peer)
-        refusal = error_response(retry_sentence(seconds), TOO_MANY_REQUESTS, {"retry-after": str(math.ceil(seconds))})
-        await (refusal if seconds else app)(scope, receive, allowances.charging_send(peer, send))
+        return Peer(gateway.seat_id_of(_code(request)) or _host(request))
 
-    return limited
+    return allowances.limit_pages(app, peer_of, lambda seconds: {"error": retry_sentence(seconds)})
 
 
 class _Api:

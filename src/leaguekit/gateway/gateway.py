@@ -25,7 +25,6 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct
 
-from leaguekit.agents.calls import ask
 from leaguekit.agents.credentials import TokenOwner, credentials_in
 from leaguekit.agents.rate_limits import refuse_too_many
 from leaguekit.agents.registration import (
@@ -45,7 +44,6 @@ from leaguekit.protocol import codes
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import DisplayName
-from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import PING
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.refusals import player_refusal
@@ -372,17 +370,8 @@ class Gateway:
         """Ask the manager for the table. It answers agents only, so this uses the token of any seat."""
         public = PublicStandings(league_id=self.league_id, standings=[], seats=len(self.seats))
         for seat in self.seats.values():
-            identity = seat.agent.identity
-            if identity is None or identity.auth_token is None or identity.league_id is None:
-                continue
-            query = m.LeagueQuery(
-                **m.envelope(sender_of("player", identity.agent_id), self._world.now(), "conv-gateway-table"),
-                auth_token=identity.auth_token,
-                league_id=identity.league_id,
-                query_type="GET_STANDINGS",
-            )
             try:
-                response = await ask(self._world.caller, self.manager_url, query, m.LeagueQueryResponse)
+                response = await seat.agent.registrar.query("GET_STANDINGS", "conv-gateway-table")
             except RpcRefusal as refusal:
                 # This player may have left the league. Another seat may still ask.
                 log.debug("the standings are refused to %s: %s", seat.name, refusal)
@@ -391,8 +380,9 @@ class Gateway:
                 log.debug("the manager did not answer the query for standings: %s", failure)
                 public.standings = seat.agent.standings
                 return public
-            public.standings = response.standings or []
-            return public
+            if response is not None:
+                public.standings = response.standings or []
+                return public
         return public
 
     def _check_seat_limits(self, host: str, seat_ids: Collection[str]) -> None:

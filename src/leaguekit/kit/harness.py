@@ -28,7 +28,7 @@ from leaguekit.kit.field_checks import MessagesByName, value
 from leaguekit.kit.report import Report
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.ids import MANAGER, AgentRole, match_conversation
+from leaguekit.protocol.ids import CHECK_LEAGUE_PREFIX, MANAGER, AgentRole, match_conversation
 from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING, Method
 from leaguekit.transport.dialects.responses import is_refusal
 
@@ -143,7 +143,7 @@ class AgentHarness(Harness):
         super().__init__(world, network, settings)
         self.manager_url = ""
         self.inbox = Inbox(self.respond, world.now)
-        self.league_id = f"league_check_{world.entropy(4).hex()}"
+        self.league_id = f"{CHECK_LEAGUE_PREFIX}{world.entropy(4).hex()}"
         self.token = tokens.new_token(self.agent_id, world.entropy(tokens.ENTROPY_BYTES))
         self.key = tokens.signing_key(self.token)
         self.why_not_registered = f"the {self.role} does not register: its URL was given"

@@ -6,7 +6,7 @@ intervals. Plain sentences say which of the results are statistically significan
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import accumulate
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -52,6 +52,9 @@ class PlayerFigures(PlacedRow, kw_only=True):
     rating_low: int | None = None
     rating_high: int | None = None
     rated_matches: int = 0
+    # The shares of own moves, and of those for which an illegal move was stated at first, as the player states.
+    own_rate: float | None = None
+    illegal_rate: float | None = None
 
 
 class Figures(Struct, kw_only=True, frozen=True):
@@ -83,10 +86,15 @@ class Figures(Struct, kw_only=True, frozen=True):
     order: str
 
 
-def figures(league: League, check: CancelCheck = never_cancel) -> Figures:
-    """The statistics of a league. See ``linear_algebra`` for ``check``."""
+def figures(league: League, check: CancelCheck = never_cancel, *, unrated: Collection[str] = ()) -> Figures:
+    """The statistics of a league. See ``linear_algebra`` for ``check``.
+
+    The matches ``unrated`` count in the table and not in the ratings and tests: those with replaced moves, if the
+    operator wants that.
+    """
     ended = [match for match in league.matches.values() if match.has_ended]
-    played = [one for match in ended if (one := _played(match)) is not None]
+    decided = [(match.id, one) for match in ended if (one := _played(match)) is not None]
+    played = [one for name, one in decided if name not in unrated]
     ratings = Ratings(played, check)
     lines = list(_lines(league, ended, ratings))
     equality_test = equality(played, check) if played else None
@@ -101,7 +109,7 @@ def figures(league: League, check: CancelCheck = never_cancel) -> Figures:
         rounds=len(league.rounds),
         matches=len(league.matches),
         played=len(ended),
-        technical_losses=len(ended) - len(played),
+        technical_losses=len(ended) - len(decided),
         lines=lines,
         cross_table=_cross_table(league, ended),
         points={name: points_after_rounds(league, name) for name in league.table.standings()},
@@ -112,7 +120,8 @@ def figures(league: League, check: CancelCheck = never_cancel) -> Figures:
             *filter(None, [_luck_sentence(league)]),
             *_difference_sentence(equality_test, sum(line.rated_matches > 0 for line in lines)),
             *_champion_sentences(league, lines, chance, ratings),
-            *_technical_loss_sentence(len(ended) - len(played)),
+            *_technical_loss_sentence(len(ended) - len(decided)),
+            *_unrated_sentence(len(decided) - len(played)),
             *_replaced_move_sentences(league),
         ],
         ties=tie_sentences(lines, league.settings.tie_breaks, MAX_TIES),
@@ -134,6 +143,7 @@ def _lines(league: League, ended: list[Match], ratings: Ratings) -> Iterator[Pla
     for row in league.table.placed_rows():
         name = row.player_id
         rating = ratings.of(name) if name in ratings else None
+        origins = league.move_origins.get(name, MoveOrigins())
         yield PlayerFigures(
             **structs.asdict(row),
             movement=before[name] - row.rank if before else None,
@@ -141,6 +151,8 @@ def _lines(league: League, ended: list[Match], ratings: Ratings) -> Iterator[Pla
             rating_low=None if rating is None else round(rating.low),
             rating_high=None if rating is None else round(rating.high),
             rated_matches=0 if rating is None else rating.matches,
+            own_rate=origins.own_rate,
+            illegal_rate=origins.illegal_rate,
         )
 
 
@@ -234,17 +246,31 @@ def _champion_sentences(
         return
     second = lines[1].player_id
     if second in ratings:
-        points, low, high = (round(value) for value in ratings.between(first, second))
+        _, low, high = (round(value) for value in ratings.between(first, second))
+        # As the table shows them. The difference of unrounded ratings may be another by 1.
+        points = (lines[0].rating or 0) - (lines[1].rating or 0)
         conclusion = "is the stronger of the two" if low > 0 else "may be the weaker of the two all the same"
         apart = f"{points} points above" if points > 0 else f"{-points} points below"
         rated = apart if points else "as high as"
-        yield f"{first} is rated {rated} the second, {second} (95 %: {low:+} to {high:+}), and {conclusion}."
+        interval = f"95 %: {signed(low)} to {signed(high)}"
+        yield f"{first} is rated {rated} the second, {second} ({interval}), and {conclusion}."
+
+
+def signed(points: int) -> str:
+    """A rating or a difference of ratings as people write it: "+94", "0", "−12"."""
+    return f"{points:+}".replace("-", "−") if points else "0"
 
 
 def _technical_loss_sentence(count: int) -> Iterator[str]:
     if count:
         matches = "1 match was" if count == 1 else f"{count} matches were"
-        yield f"{matches} decided by technical losses: they count in the table, but tell nothing of anybody's strength."
+        yield f"{matches} decided by technical losses: they count in the table, but not in ratings."
+
+
+def _unrated_sentence(count: int) -> Iterator[str]:
+    if count:
+        matches = "1 match has replaced moves and is" if count == 1 else f"{count} matches have replaced moves and are"
+        yield f"{matches} not in the ratings."
 
 
 def _replaced_move_sentences(league: League) -> Iterator[str]:
@@ -255,8 +281,8 @@ def _replaced_move_sentences(league: League) -> Iterator[str]:
 
 
 def _frequency(chance: float, at_most: str = "") -> str:
-    """A probability in words."""
-    if chance > 0.99:
+    """A probability in words. With ``at_most`` it is an upper bound, and the true one may be far below."""
+    if chance > 0.99 and not at_most:
         return "in nearly every such league"
     if chance < 0.001:
         return "in fewer than 1 of 1,000 such leagues"

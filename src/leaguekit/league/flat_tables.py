@@ -45,6 +45,9 @@ class ResultRow(Struct, kw_only=True):
     own_B: int | None = None
     retried_B: int | None = None
     replaced_B: int | None = None
+    # Of these, how many had an illegal move stated at first.
+    illegal_A: int | None = None
+    illegal_B: int | None = None
 
 
 class AgentRow(Struct, kw_only=True, omit_defaults=True):
@@ -63,6 +66,10 @@ class AgentRow(Struct, kw_only=True, omit_defaults=True):
     retried_moves: int | None = None
     replaced_moves: int | None = None
     replaced_because: str | None = None
+    # Moves for which it stated an illegal move at first.
+    illegal_moves: int | None = None
+    own_rate: float | None = None
+    illegal_rate: float | None = None
 
 
 # The columns about the person whose player it is. They are empty without a seat.
@@ -124,6 +131,10 @@ class LeagueTables:
             **{f"{origin}_B": count for origin, count in b.items()},
         )
 
+    def with_replaced_moves(self) -> set[str]:
+        """The matches in which another move was played than a strategy's own, as the players state."""
+        return {row.match_id for row in self._rows.values() if row.replaced_A or row.replaced_B}
+
     def people(self) -> dict[str, dict[str, str]]:
         """By agent with a seat: the id of its seat, and the name and e-mail address of the person it is for."""
         seats = sorted(self.league.seats.values(), key=lambda seat: bool(seat.name or seat.email))
@@ -155,6 +166,8 @@ class LeagueTables:
                 contact_endpoint=agent.meta.contact_endpoint if endpoints else None,
                 **{f"{origin}_moves": count for origin, count in _counts(self.league.move_origins, agent.id).items()},
                 replaced_because=_first_reason(self.league, agent.id),
+                own_rate=self.league.move_origins.get(agent.id, MoveOrigins()).own_rate,
+                illegal_rate=self.league.move_origins.get(agent.id, MoveOrigins()).illegal_rate,
             )
             for agent in sorted(agents, key=agent_order)
         ]
@@ -165,7 +178,7 @@ def _counts(moves: Mapping[str, MoveOrigins], agent_id: str) -> dict[str, int]:
     origins = moves.get(agent_id)
     if origins is None:
         return {}
-    return {"own": origins.own, "retried": origins.retried, "replaced": origins.replaced}
+    return {"own": origins.own, "retried": origins.retried, "replaced": origins.replaced, "illegal": origins.illegal}
 
 
 def _first_reason(league: League, agent_id: str) -> str | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from leaguekit.league.settings import TieBreak
+from leaguekit.formats.base import TieBreak
 from leaguekit.league.standings import is_technical
 from leaguekit.protocol.messages import MatchResult
 
@@ -58,8 +58,15 @@ def recount_table(
     tie_breaks: Sequence[TieBreak],
     lot_seed: str | None,
     payoff_range: tuple[float, float] | UnsetType = UNSET,
+    *,
+    byes: Sequence[str] = (),
+    absences: Sequence[str] = (),
+    ranking: Sequence[str] = (),
 ) -> list[RecountedRow]:
-    """The rows of all players in the order of ranks. ``lot_seed`` is the league's seed in hex once lots are drawn."""
+    """The rows of all players in the order of ranks. ``lot_seed`` is the league's seed in hex once lots are drawn.
+
+    ``byes`` and ``absences`` name a player once for each round. A ``ranking`` by the format replaces the order.
+    """
     played: dict[str, list[tuple[str, int, bool]]] = {player: [] for player in players}
     # In millionths.
     won: dict[str, list[int]] = {player: [] for player in played}
@@ -72,7 +79,7 @@ def recount_table(
             for player, points in (one, other):
                 stated = None if technical else payoffs.get(player)
                 won[player].append(round(1_000_000 * (by_points[points] if stated is None else stated)))
-    rows = {player: _recounted_row(player, matches) for player, matches in played.items()}
+    rows = {player: _recounted_row(player, matches, byes.count(player)) for player, matches in played.items()}
     if payoff_range is not UNSET:
         rows = {player: row._replace(payoff=_mean(won[player])) for player, row in rows.items()}
 
@@ -84,16 +91,24 @@ def recount_table(
         worth = {3: 1.0, 1: 0.5, 0: 0.0}
         return -sum(worth[points] * rows[opponent].points for opponent, points, _ in played[row.player_id])
 
+    def buchholz(row: RecountedRow) -> int:
+        met = [opponent for opponent, _, technical in played[row.player_id] if not technical]
+        empty = len(played[row.player_id]) - len(met) + byes.count(row.player_id) + absences.count(row.player_id)
+        return -sum(rows[opponent].points for opponent in met) - empty * row.points
+
     def lot(row: RecountedRow) -> str:
         return "" if lot_seed is None else sha256(f"{lot_seed}:lot:{row.player_id}".encode()).hexdigest()
 
     by: dict[TieBreak, Callable[[RecountedRow], float | str]] = {
+        "buchholz": buchholz,
         "head_to_head": head_to_head,
         "sonneborn_berger": sonneborn_berger,
         "wins": lambda row: -row.wins,
         "technical_losses": lambda row: row.technical_losses,
         "lot": lot,
     }
+    if ranking:
+        return [rows[player] for player in ranking]
     return sorted(
         rows.values(),
         key=lambda row: (
@@ -109,8 +124,8 @@ def _mean(millionths: Sequence[int]) -> float:
     return round(sum(millionths) / len(millionths) / 1_000_000, 6) if millionths else 0.0
 
 
-def _recounted_row(player: str, matches: list[tuple[str, int, bool]]) -> RecountedRow:
-    points = [worth for _, worth, _ in matches]
+def _recounted_row(player: str, matches: list[tuple[str, int, bool]], byes: int) -> RecountedRow:
+    points = [worth for _, worth, _ in matches] + [3] * byes
     return RecountedRow(
         player,
         played=len(points),

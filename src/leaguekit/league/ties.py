@@ -7,13 +7,15 @@ from itertools import groupby, islice
 
 from msgspec import UNSET
 
-from leaguekit.league.settings import Settings, TieBreak
+from leaguekit.formats.base import TieBreak
+from leaguekit.league.settings import Settings
 from leaguekit.league.standings import ARBITRARY, Decider, PlacedRow
 
 MAX_NAMED = 6
 # At most this number of ties is described in sentences.
 MAX_TIES = 20
 _NAMES: dict[Decider, str] = {
+    "buchholz": "Buchholz",
     "head_to_head": "head-to-head",
     "sonneborn_berger": "Sonneborn–Berger",
     "wins": "wins",
@@ -53,7 +55,8 @@ def _tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak]) ->
         for _, group in groupby(tied, key=lambda row: row.shown_rank):
             equal = list(group)
             if len(equal) > 1:
-                yield f"{_named(equal)} are equal in {equal_in}; {_NAMES[equal[1].decided_by or 'id']} decided."
+                arbiter = _NAMES[equal[1].decided_by or "id"]
+                yield f"{_named(equal)} are equal in {equal_in}; they share the place, listed by {arbiter}."
 
 
 def first_place(rows: Sequence[PlacedRow], *, is_over: bool) -> str:

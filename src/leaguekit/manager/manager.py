@@ -306,7 +306,7 @@ class Manager:
         match = self.ledger.league.matches.get(report.match_id)
         if match is None or not match.in_play or (referee.id, report.attempt) != (match.referee_id, match.attempt):
             raise ProtocolError("E050", f"{referee.id} is not playing {report.match_id}.")
-        self.runner.progress[report.match_id] = report
+        self.runner.note_progress(report)
         return m.MatchProgressAck(**self._echo(report), status="ACKNOWLEDGED", match_id=report.match_id)
 
     async def _receive_void(self, report: m.MatchVoidReport, peer: Peer) -> m.Message:

@@ -12,10 +12,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from leaguekit.agents.world import World
-from leaguekit.league import commands
+from leaguekit.league import commands, queries
 from leaguekit.league.access import find_seat, seat_of
-from leaguekit.league.events import Event, MatchForfeited, PlayerRegistered, RegistrationsClosed
-from leaguekit.league.records import Player, Referee
+from leaguekit.league.events import (
+    Event,
+    MatchForfeited,
+    PlayerDisqualified,
+    PlayerReadmitted,
+    PlayerRegistered,
+    PlayerWithdrawn,
+    RegistrationsClosed,
+)
+from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.results import known_match
 from leaguekit.league.sentences import add_player_names, sentence
 from leaguekit.league.state import League
@@ -205,11 +213,42 @@ def _describe(league: League, events: list[Event]) -> str:
     main = next((event for event in events if not isinstance(event, RegistrationsClosed)), None)
     if main is None:
         return "Nothing has changed: it was so already."
-    lost = [event.match_id for event in events if isinstance(event, MatchForfeited)]
-    text = "; it loses ".join([sentence(main), *([", ".join(lost)] if lost else [])])
+    text = f"{sentence(main)}."
     if isinstance(main, PlayerRegistered):
-        return f"{text}."
-    return add_player_names(f"{text}.", {player.id: player.meta.display_name for player in league.players.values()})
+        return text
+    text = add_player_names(text, {player.id: player.meta.display_name for player in league.players.values()})
+    if isinstance(main, PlayerWithdrawn | PlayerDisqualified):
+        lost = [event.match_id for event in events if isinstance(event, MatchForfeited)]
+        text += _describe_departure(league, league.players[main.player_id], lost)
+    elif isinstance(main, PlayerReadmitted):
+        text += _describe_return(league, league.players[main.player_id])
+    return text
+
+
+def _describe_departure(league: League, player: Player, lost: list[str]) -> str:
+    """What a player loses that has just left the league, and how it comes back."""
+    later = len(player.unplayed)
+    losses = [*([", ".join(lost)] if lost else []), *([f"its later matches ({later})"] if later else [])]
+    text = f" It loses {' and '.join(losses)}." if losses else ""
+    return text if league.state == "LEAGUE_COMPLETED" else f"{text} `league readmit {player.id}` brings it back."
+
+
+def _describe_return(league: League, player: Player) -> str:
+    """Which match a player plays next that was readmitted, and which remain lost."""
+    match = queries.next_match(league, player.id)
+    text = f" Its next match is {match.match_id}." if match is not None else ""
+    if lost := [one.id for one in league.matches.values() if _is_forfeited_by(one, player.id)]:
+        text += f" It still loses {', '.join(lost)}: `league rematch {lost[-1]}` has a match played again."
+    return text
+
+
+def _is_forfeited_by(match: Match, player_id: str) -> bool:
+    """Whether a player has lost a match only because it was out of the league, and both players are in it now."""
+    outcome = match.outcome
+    if outcome is None or match.reported or outcome.ruling not in ("WITHDRAWAL", "DISQUALIFICATION"):
+        return False
+    points = dict(zip(match.players, (outcome.points_a, outcome.points_b), strict=True))
+    return points.get(player_id) == 0
 
 
 def new_admin_token(entropy: Callable[[int], bytes]) -> str:

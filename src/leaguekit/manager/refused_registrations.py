@@ -69,7 +69,8 @@ class RefusedRegistrations:
         if code == _TRY_AGAIN:
             return
         name, endpoint = sanitize_line(name)[:MAX_NAME], sanitize_line(endpoint)[:MAX_ENDPOINT]
-        reason = sanitize_line(reason)[:MAX_REASON]
+        reason = sanitize_line(reason)
+        reason = reason if len(reason) <= MAX_REASON else f"{reason[: MAX_REASON - 1]}…"
         address, refused = peer_address(peer.host), self._ledger.league.refused
         key = refused_key(role, endpoint, name, address)
         count = 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
@@ -12,7 +11,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, Router
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from leaguekit.agents.calls import read_error_code
 from leaguekit.agents.credentials import TokenOwner, credentials_in, token_in
@@ -28,7 +27,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import MAX_BYTES, RpcRequest
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
-from leaguekit.transport.base import TOO_MANY_REQUESTS, Handler, HttpAnswer, Peer, TooManyRequests
+from leaguekit.transport.base import Handler, HttpAnswer, Peer, TooManyRequests
 from leaguekit.transport.mcp.surface import ChangeNotifier
 from leaguekit.transport.server.endpoint import FindRoute, PostRoutes
 from leaguekit.transport.server.pending_requests import PostRoute, path_and_query
@@ -114,7 +113,7 @@ def manager_server(
     routes = Router([Route(HEALTH, health)], redirect_slashes=web is None, default=lazy_web)
     # Posted documents are answered by PostRoutes. Requests by other methods are refused, and need no rate limit.
     refusals = [Route(f"{path}{{match_id}}", _USE_POST) for path in (TRANSCRIPTS, RECORDS)]
-    app = Router(refusals, redirect_slashes=False, default=_limit_rate(routes, limiter))
+    app = Router(refusals, redirect_slashes=False, default=limiter.limit_pages(routes, _peer, _too_many_requests))
     limited, changes = limiter.limit(handler or manager.answer, manager.refusal, MAX_BYTES), ChangeNotifier()
     ResourceNotifier(manager, changes)
     return Server(
@@ -183,21 +182,6 @@ class _LazyWeb:
     def close(self) -> None:
         if self._web is not None:
             self._web.close()
-
-
-def _limit_rate(app: ASGIApp, limiter: RateLimiter) -> ASGIApp:
-    """The same application, with a limit for the requests of each sender."""
-
-    async def limited(scope: Scope, receive: Receive, send: Send) -> None:
-        peer = _peer(scope)
-        seconds = limiter.acquire_for_page(peer) if scope["type"] == "http" else 0.0
-        if seconds:
-            headers = {"retry-after": str(math.ceil(seconds))}
-            await JSONResponse(_too_many_requests(seconds), TOO_MANY_REQUESTS, headers)(scope, receive, send)
-        else:
-            await app(scope, receive, limiter.charging_send(peer, send))
-
-    return limited
 
 
 def _too_many_requests(seconds: float) -> dict[str, str]:

@@ -55,7 +55,7 @@ from leaguekit.match.signals import (
     Withdrawn,
 )
 from leaguekit.protocol.errors import CATALOGUE
-from leaguekit.protocol.fields import MatchState
+from leaguekit.protocol.fields import MatchState, Origin
 from leaguekit.protocol.messages import MoveOrigins, message_type
 
 # An invalid answer may be repeated this number of times before the deadline. The next one loses the match.
@@ -263,13 +263,20 @@ class Match:
             code = messages_of(self.game).error_code
             valid = self.game.question(self._position, given.side).valid_options
             context = {"invalid_choice": given.move, "valid_choices": valid}
-            return self._wrong(player, InvalidAnswer(given.side, given.ask, code, fault, context), now)
+            effects = self._wrong(player, InvalidAnswer(given.side, given.ask, code, fault, context), now)
+            if player.phase == "OUT":
+                self._count_origin(player, given, {"replaced"})
+            return effects
         self._moves[given.side] = given.move
         player.suspended = False
-        if given.info is not UNSET and given.info.origin is not UNSET:
+        self._count_origin(player, given, {"own", "retried", "replaced"})
+        return self._answer(player, "MOVED", "moved", given.ask, now)
+
+    def _count_origin(self, player: _Player, given: Moved, origins: set[Origin]) -> None:
+        """Count where a move came from. One that loses the match counts if its player had no move of its own."""
+        if given.info is not UNSET and given.info.origin in origins:
             player.origins = player.origins or MoveOrigins()
             player.origins.count(given.info)
-        return self._answer(player, "MOVED", "moved", given.ask, now)
 
     def _wrong(self, player: _Player, given: InvalidAnswer, now: float) -> list[Effect]:
         if given.ask is None:
@@ -451,7 +458,7 @@ class Match:
             retryable=retry_at is not None,
             consequence="Technical loss: no tries are left."
             if retry_at is None
-            else f"Technical loss if no answer comes within {max_retries} retries.",
+            else f"Technical loss if no answer comes within {max_retries} retr{'y' if max_retries == 1 else 'ies'}.",
             next_retry_at=retry_at,
         )
         return SendError(given.side, given.ask, fault)

@@ -42,7 +42,7 @@ RULINGS: dict[Ruling, Row] = {
     Ruling.WIN: Row("WIN", "game", "{player} won"),
     Ruling.DRAW: Row("DRAW", "game", "nobody won"),
     Ruling.DISQUALIFICATION: Row("TECHNICAL_LOSS", "manager", "{player} was disqualified"),
-    Ruling.WITHDRAWAL: Row("TECHNICAL_LOSS", "manager", "{player} withdrew"),
+    Ruling.WITHDRAWAL: Row("TECHNICAL_LOSS", "manager", "{player} was withdrawn from the league"),
     Ruling.WRONG_TOKEN: Row("TECHNICAL_LOSS", "referee", "{player} answered with a wrong token"),
     Ruling.INVALID_ANSWER: Row("TECHNICAL_LOSS", "referee", "{player} gave no valid answer"),
     Ruling.REFUSED_INVITATION: Row("TECHNICAL_LOSS", "referee", "{player} refused the invitation"),

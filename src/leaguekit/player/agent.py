@@ -35,6 +35,7 @@ from leaguekit.player.context import (
 from leaguekit.player.definition import PlayerDefinition
 from leaguekit.player.history import MatchHistory
 from leaguekit.player.move_chooser import LeagueFacts, MoveChooser
+from leaguekit.player.sentences import CHECK, is_check, place_sentence, result_sentence
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import shorten_json
 from leaguekit.protocol.errors import ProtocolError
@@ -171,6 +172,12 @@ class PlayerAgent:
         if identity.auth_token and identity.league_id:
             path = self.registrar.folder(identity.league_id) / "history.jsonl"
             await self._history.open_log(path, came_back=before == "same")
+        if is_check(identity.league_id):
+            self._inform(CHECK)
+
+    def _inform(self, text: str) -> None:
+        log.info("%s", text)
+        self._tell(text)
 
     async def close(self) -> None:
         """Write what still has to be written."""
@@ -283,13 +290,13 @@ class PlayerAgent:
         if isinstance(self.player.strategy, UsageReporter):
             log.info("%s.", str(self.player.strategy))
         self._current = None
-        own = next((row for row in message.final_standings if row.player_id == self.player_id), None)
+        rows = message.final_standings
+        own = next((row for row in rows if row.player_id == self.player_id), None)
         self._history.final = {"standing": own, "champion": message.champion}
         self._history.write(self._identity, self.league_id)
-        place = ""
-        if own is not None:
-            points = f"{own.points} point{'' if own.points == 1 else 's'}"
-            place = f"{self.player.name} is number {own.rank} with {points}"
+        place = "" if own is None else place_sentence(self.player.name, own, rows)
+        if self.round_id is None and not self.finished.is_set():
+            self._inform("This league was over before this player registered. Start a new league to play again.")
         moves = f" Moves since it was started: {self.origins}." if self.origins.total else ""
         log.info("The league is over%s.%s", place and f"; {place}", moves, extra=log_fields(message))
         if place and not self.finished.is_set():
@@ -341,6 +348,7 @@ class PlayerAgent:
         match.round_id, match.opponent_id, match.role = message.round_id, message.opponent_id, message.role_in_match
         # If the referee plays the match again, the strategy gets the same random numbers again.
         match.random = None
+        match.forfeit = None
         self.league_id = self.league_id or message.league_id
         self.round_id = message.round_id
         self._current = message.match_id
@@ -369,7 +377,8 @@ class PlayerAgent:
         past = past_match(message, identity.agent_id, match)
         if is_ours and self._history.add(past):
             self._history.write(identity, self.league_id)
-            log.info("%s: %s. %s", past.match_id, past.result, past.reason, extra=log_fields(message))
+            names = {identity.agent_id: self.player.name}
+            log.info("%s", result_sentence(past, names, self.standings), extra=log_fields(message))
         return m.GameOverAck(**self._answer_referee(message, message.match_id, match, identity), status="ACKNOWLEDGED")
 
     async def _receive_game_error(self, message: m.GameError) -> m.GameErrorAck:

@@ -19,7 +19,7 @@ from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.match.move_messages import DOCUMENTED_QUESTION, MoveCall
 from leaguekit.protocol import times
 from leaguekit.protocol.fields import MatchRole, Origin
-from leaguekit.protocol.messages import GameOver, OwnRecord, Standing
+from leaguekit.protocol.messages import GameOver, MoveInfo, OwnRecord, Standing
 from leaguekit.protocol.methods import BY_REQUEST
 
 Result = Literal["WIN", "DRAW", "LOSS"]
@@ -27,6 +27,13 @@ Result = Literal["WIN", "DRAW", "LOSS"]
 # Timestamps are rounded down to seconds, and the answer takes time to arrive.
 MARGIN_SECONDS = 1.5
 MIN_SECONDS = 0.2
+
+
+class Forfeit(NamedTuple):
+    """What a strategy returns if it has no move, and loses the match for that."""
+
+    reason: str
+    info: MoveInfo = MoveInfo()
 
 
 class OngoingMatch(Struct):
@@ -42,6 +49,8 @@ class OngoingMatch(Struct):
     opponent_id: str | None = None
     role: MatchRole | None = None
     chosen: bool = False
+    # Set when the strategy forfeits the match. The referee may ask again before it ends the match.
+    forfeit: Forfeit | None = None
     random: Random | None = None
 
 
@@ -70,10 +79,15 @@ class ReplacedMove(NamedTuple):
     fault: str
     error: BaseException | None = None
 
+    @property
+    def summary(self) -> str:
+        """One line for the author."""
+        return f"{self.match_id}: {self.fault}; played {self.move!r} instead."
+
     def __str__(self) -> str:
-        """A text for the author, with the traceback of an error."""
+        """The same, with the traceback of an error."""
         trace = "" if self.error is None else "\n" + "".join(format_exception(self.error)).rstrip()
-        return f"{self.match_id}: {self.fault}; played {self.move!r} instead.{trace}"
+        return f"{self.summary}{trace}"
 
 
 def record_of(matches: Iterable[PastMatch]) -> OwnRecord:
@@ -125,6 +139,9 @@ class Context(Struct, frozen=True, kw_only=True):
     move_type: str = DOCUMENTED_QUESTION.move_type
     # The legal moves. Any other move is replaced by one of these.
     valid_options: list[Any] = []
+    # If more moves are legal than are listed, their number, and how a move is written.
+    total: int | None = None
+    syntax: str = ""
     # The position as this player may see it. It is empty in the default game.
     view: dict[str, Any] = {}
 
@@ -146,6 +163,10 @@ class Context(Struct, frozen=True, kw_only=True):
     # In a seeded league the same match gives the same numbers.
     random: Random = field(default_factory=Random)
     now: Callable[[], datetime] = _utc_now
+
+    @property
+    def lists_all_moves(self) -> bool:
+        return self.total is None or self.total <= len(self.valid_options)
 
     @property
     def seconds_left(self) -> float:
@@ -183,6 +204,8 @@ class Move(Struct, frozen=True):
     move: Any
     origin: Origin = "own"
     reason: str = ""
+    # Further facts, for the league's records: the model, the tokens and so on.
+    info: MoveInfo = MoveInfo()
 
     def __post_init__(self) -> None:
         if self.origin not in get_args(Origin):

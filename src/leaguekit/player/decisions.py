@@ -14,16 +14,22 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from leaguekit.player.context import Context, Move, Strategy
+from leaguekit.player.context import Context, Forfeit, Move, Strategy
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import Origin
+from leaguekit.protocol.messages import MoveInfo
+
+# A text for an illegal move. All moves of most games are in it.
+_short = reprlib.Repr()
+_short.maxlist = 20
 
 
 class Decision(NamedTuple):
     """A legal move and its origin.
 
     If the move replaces the strategy's own, ``fault`` says why, and ``error`` is what the strategy raised. If the
-    strategy itself states that the move is not its own, ``reason`` says why.
+    strategy itself states that the move is not its own, ``reason`` says why. ``info`` has further facts. With
+    ``forfeit`` there is no move.
     """
 
     move: Any
@@ -31,6 +37,8 @@ class Decision(NamedTuple):
     error: BaseException | None = None
     origin: Origin = "own"
     reason: str = ""
+    info: MoveInfo = MoveInfo()
+    forfeit: Forfeit | None = None
 
 
 class StrategyResult(NamedTuple):
@@ -75,12 +83,14 @@ def validate_result(result: StrategyResult, ctx: Context, options: list[Any]) ->
     """The option that a strategy has chosen, or another option and the fault of the strategy."""
     if result.error is not None:
         return _replace(ctx, options, f"the strategy raised {result.error!r}", result.error)
+    if isinstance(result.move, Forfeit):
+        return Decision(None, origin="replaced", reason=result.move.reason, forfeit=result.move)
     if isinstance(result.move, Move):
         stated = result.move
         decision = validate_result(StrategyResult(stated.move), ctx, options)
         if decision.fault is not None:
             return decision
-        return decision._replace(origin=stated.origin, reason=str(stated.reason))
+        return decision._replace(origin=stated.origin, reason=str(stated.reason), info=stated.info)
     if type(result.move) is str and result.move in options:
         return Decision(options[options.index(result.move)])
     with contextlib.suppress(TypeError, ValueError, RecursionError):
@@ -90,8 +100,10 @@ def validate_result(result: StrategyResult, ctx: Context, options: list[Any]) ->
         for option in options:
             if _canonical(option) == wanted:
                 return Decision(option)
-    fault = f"the strategy chose {reprlib.repr(result.move)}, which is none of {reprlib.repr(options)}"
-    return _replace(ctx, options, fault)
+        if not ctx.lists_all_moves:
+            return Decision(result.move)
+    fault = f"the strategy chose {_short.repr(result.move)}, which is none of {_short.repr(options)}"
+    return _replace(ctx, options, fault)._replace(info=MoveInfo(illegal=1))
 
 
 def _replace(ctx: Context, options: list[Any], fault: str, error: BaseException | None = None) -> Decision:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from leaguekit.agents.logs import log_fields
 from leaguekit.agents.world import World
@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 # The number of replaced moves that are remembered.
 MAX_REPLACED = 20
 _OWN = m.MoveInfo(origin="own")
+_NOTHING = m.MoveInfo()
 
 
 class LeagueFacts(NamedTuple):
@@ -76,17 +77,27 @@ class MoveChooser:
 
         Built-in strategies do not use the deadline. To compute it would take a fifth of the time of the whole answer.
         """
+        if match.forfeit is not None:
+            return None, match.forfeit.info
         if self._is_built_in:
             decision = decide_sync(self._player.strategy, self._context(call, match, facts, None))
         else:
             seconds = seconds_for(call)
             ctx = self._context(call, match, facts, self._world.now() + timedelta(seconds=seconds))
             decision = await decide(self._player.strategy, ctx, seconds, inline=self._runs_inline)
-        if decision.origin == "own":
+        if decision.origin == "own" and decision.info == _NOTHING:
             self.origins.own += 1
             return decision.move, _OWN
-        info = m.MoveInfo(origin=decision.origin, reason=_shorten(decision.reason))
+        reason = _shorten(decision.reason) or UNSET
+        if decision.forfeit is not None:
+            match.forfeit = decision.forfeit._replace(
+                info=structs.replace(decision.forfeit.info, origin="replaced", reason=reason)
+            )
+            return None, match.forfeit.info
+        info = structs.replace(decision.info, origin=decision.origin, reason=reason)
         self.origins.count(info)
+        if decision.origin == "own":
+            return decision.move, info
         self._note_not_own(call, decision)
         return decision.move, info
 
@@ -113,6 +124,8 @@ class MoveChooser:
             game_type=call.game_type,
             move_type=question.move_type,
             valid_options=[*question.valid_options],
+            total=question.total_options or None,
+            syntax=question.syntax or "",
             view=question.context,
             league_id=facts.league_id,
             player_id=facts.player_id,

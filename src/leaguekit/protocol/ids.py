@@ -13,6 +13,8 @@ AgentRole = Literal["league_manager", "referee", "player"]
 # The roles that register with a manager.
 Role = Literal["player", "referee"]
 MANAGER = "league_manager"
+# How the ids of the leagues of ``league check`` begin.
+CHECK_LEAGUE_PREFIX = "league_check_"
 
 _VERSION = re.compile(r"2\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)(?:\+[0-9A-Za-z.-]+)?")
 _MATCH = re.compile(r"R([1-9][0-9]*)M([1-9][0-9]*)")

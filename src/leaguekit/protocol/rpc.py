@@ -324,8 +324,8 @@ def read_answer(body: bytes, call_id: int) -> Raw:
     check_text(body)
     try:
         response = _response.decode(body)
-    except msgspec.ValidationError as error:
-        raise ProtocolError("E041", f"This is not a JSON-RPC answer: {error}.") from None
+    except msgspec.ValidationError:
+        raise ProtocolError("E041", "This is not a JSON-RPC answer.") from None
     except msgspec.DecodeError as error:
         raise ProtocolError("E040", f"The answer is not JSON: {error}.") from None
     if bytes(response.id) != b"%d" % call_id:

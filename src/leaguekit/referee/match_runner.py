@@ -192,9 +192,10 @@ class MatchRunner:
         progress = self.messages.progress(
             self._machine.stage, self._stage_entered_at, self._deadline(), self._arrived(), self._machine.view(None)
         )
-        tries = [self._machine.tries(side) for side in SIDES if self._machine.posted(side) is not None]
-        if tries:
-            progress.try_number, progress.max_tries = max(tries)
+        asked = [side for side in SIDES if self._machine.posted(side) is not None]
+        if asked:
+            progress.try_number, progress.max_tries = max(map(self._machine.tries, asked))
+            progress.missing = [self.seats[side].player_id for side in asked]
         return progress
 
     # Messages that players post by themselves

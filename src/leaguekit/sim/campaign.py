@@ -4,28 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, NamedTuple
 
 from leaguekit.games import GAMES
 from leaguekit.player.strategies import STRATEGIES, strategies_for
 from leaguekit.sim.checks import find_violations
-from leaguekit.sim.faults import FaultKind, make_fault_plan
+from leaguekit.sim.faults import MEANINGS, FaultKind, make_fault_plan
 from leaguekit.sim.interrupts import noted_interrupts, raise_noted
 from leaguekit.sim.outcome import LeagueSetup, Outcome
 from leaguekit.sim.runner import play
 
+# The formats of random leagues, apart from the single round-robin.
+FORMATS = ("swiss", "knockout", "knockout(best_of=3, third_place=True)", "gauntlet", "round_robin(legs=2)")
+# How the events begin by which a match ends.
+_ENDS_OF_MATCHES = (b'{"event":"ResultRecorded"', b'{"event":"MatchForfeited"')
 # Only this number of violations is printed per league: more are mostly repetitions.
 MAX_PRINTED_VIOLATIONS = 5
 # Only this number of log lines is printed per failed league. If the campaign has one league, all are printed.
 MAX_LOG_LINES = 40
 _PROGRESS_SECONDS = 0.5
+SUCCESS = (
+    "In every league all matches have a result, which counts once and is what the rules make of the moves. The table "
+    "follows from the results, and the players were told the same. No agent failed by itself."
+)
+FAILURES = (
+    "A league has failed if it did not end, if its log or its table breaks a rule, if a player was told another "
+    "result, or if an agent failed by itself. `to replay it` is the command that plays it again."
+)
 
 
 class Scenario(NamedTuple):
@@ -41,8 +54,13 @@ class Scenario(NamedTuple):
         setup = self.setup
         return (
             f"league simulate --faults {self.faults} --players {setup.players} --referees {setup.referees} "
-            f"--game {setup.game} --strategies {','.join(setup.strategies)} --seed {self.seed} --seeds 1"
+            f"--game {setup.game} {_format_option(setup)}"
+            f"--strategies {','.join(setup.strategies)} --seed {self.seed} --seeds 1"
         )
+
+
+def _format_option(setup: LeagueSetup) -> str:
+    return "" if setup.format is None else f"--format {shlex.quote(setup.format)} "
 
 
 class ScenarioResult(NamedTuple):
@@ -69,11 +87,14 @@ class Totals:
     crashes: int = 0
     injected: Counter[str] = field(default_factory=Counter)
     failed: list[ScenarioResult] = field(default_factory=list)
+    # What the leagues were.
+    setups: set[LeagueSetup] = field(default_factory=set)
 
     def add(self, result: ScenarioResult) -> None:
         outcome = result.outcome
+        self.setups.add(result.scenario.setup)
         self.seeds += 1
-        self.matches += result.scenario.setup.matches
+        self.matches += sum(text.startswith(_ENDS_OF_MATCHES) for text in outcome.events)
         self.events += len(outcome.events)
         self.exchanges += outcome.exchanges
         self.crashes += outcome.crashes
@@ -115,6 +136,8 @@ def random_scenario(seed: int) -> Scenario:
     # A separate generator, so that the other draws of a seed stay the same.
     if Random(f"outage:{seed}").random() < 0.2:  # noqa: S311 - it must be reproducible
         faults = "outage"
+    if Random(f"format:{seed}").random() < 0.3:  # noqa: S311 - it must be reproducible
+        setup = replace(setup, format=Random(f"which format:{seed}").choice(FORMATS))  # noqa: S311
     return Scenario(seed, setup, faults)
 
 
@@ -179,14 +202,22 @@ def _describe_failure(result: ScenarioResult, max_log_lines: int | None) -> list
 
 def _summary(totals: Totals, seconds: float) -> list[str]:
     rate = totals.seeds / max(seconds, 0.001)
-    injected = ", ".join(f"{kind} {count:,}" for kind, count in sorted(totals.injected.items())) or "none"
     failed = [str(one.scenario.seed) for one in totals.failed]
+    width = max(map(len, totals.injected), default=0)
     return [
+        *(_describe_setup(setup) for setup in totals.setups if len(totals.setups) == 1),
         f"{totals.seeds:,} seeds in {seconds:.0f} s ({rate:.1f} per second), {len(failed)} failed"
         + (f": {', '.join(failed[:20])}" if failed else ""),
         f"{totals.matches:,} matches, {totals.exchanges:,} exchanges, {totals.events:,} events",
-        f"{totals.crashes:,} crashes; other faults: {injected}",
+        f"{totals.crashes:,} crashes; other faults:{'' if totals.injected else ' none'}",
+        *(f"{count:9,} {kind:{width}}  {MEANINGS.get(kind, '')}" for kind, count in sorted(totals.injected.items())),
+        *([FAILURES] if failed else [SUCCESS] if totals.seeds else []),
     ]
+
+
+def _describe_setup(setup: LeagueSetup) -> str:
+    strategies = ", ".join(setup.strategies[: setup.players])
+    return f"Leagues of {setup.game} with {setup.players} players ({strategies}) and {setup.referees} referees"
 
 
 def _as_json(totals: Totals, seconds: float) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """The sums of a comparison over its leagues, and the confidence intervals that follow from them.
 
 Leagues of different seeds are independent of each other. Matches within a league are not, because players learn from
-match to match. So the intervals are computed from the differences between leagues: a figure is a ratio of points to
-matches, and each league is one observation of both.
+match to match. So the intervals are computed from the differences between leagues: a figure is all points of a strategy
+divided by all its matches, and each league is one observation of both. This is the mean over leagues of its points per
+match if it plays equally many matches in every league, and otherwise the mean that counts each league by its matches.
+The variance is that of such a ratio (linearised), and the quantile is Student's t.
 
 An interval counts four additional matches, two won and two lost. Without them, ten wins in a row would look like
 certainty. With hundreds of matches their effect is negligible.
@@ -14,6 +16,7 @@ intervals are widened (Bonferroni correction): in 95 of 100 comparisons all of t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product, starmap
 from operator import add, mul
@@ -87,9 +90,15 @@ class Sums(Struct):
         """The sums over no leagues."""
         return cls(size, 0, [0] * size, *([0] * size**2 for _ in range(8)))
 
-    def add(self, copies: tuple[int, ...], points: list[int], champion: int) -> None:
-        """Count a league: the number of players of each strategy, the points by pair, and the champion's strategy."""
-        size, meetings = self.size, _meetings(copies)
+    def add(
+        self, copies: tuple[int, ...], points: list[int], champion: int, matches: Sequence[int] | None = None
+    ) -> None:
+        """Count a league: the number of players of each strategy, the points by pair, and the champion's strategy.
+
+        ``matches`` are the matches by pair, if it was not a single round-robin.
+        """
+        size = self.size
+        meetings = _meetings(copies) if matches is None else _meetings_of([*matches], size)
         totals = [sum(points[first : first + size]) for first in range(0, size**2, size)]
         self.leagues += 1
         self.leagues_won[champion] += 1
@@ -203,6 +212,11 @@ def _meetings(copies: tuple[int, ...]) -> _Meetings:
     players = sum(copies)
     matches = [a * (b - (at == to)) for at, a in enumerate(copies) for to, b in enumerate(copies)]
     totals = [count * (players - 1) for count in copies]
+    return _Meetings(matches, [*map(mul, matches, matches)], totals, [*starmap(mul, product(totals, totals))])
+
+
+def _meetings_of(matches: list[int], size: int) -> _Meetings:
+    totals = [sum(matches[first : first + size]) for first in range(0, size**2, size)]
     return _Meetings(matches, [*map(mul, matches, matches)], totals, [*starmap(mul, product(totals, totals))])
 
 

@@ -19,6 +19,26 @@ FaultKind = Literal["none", "network", "crash", "outage", "all"]
 # Player n listens at this port + n.
 FIRST_PLAYERS_PORT = 8100
 NETWORK_FAULTS: tuple[NetworkFault, ...] = ("lost", "refused", "reset", "mute", "twice")
+# What each fault is. ``rematch`` and ``seat`` are what the operator does about some.
+MEANINGS = {
+    "clock step": "the clock of an agent jumps",
+    "failing commit": "the database cannot store an event",
+    "journal": "the disk fails while a referee writes down a ruling",
+    "lost": "a request never arrives",
+    "mute": "a request is handled, but the answer never arrives",
+    "outage": "a call between the players and the others, who are cut off from each other",
+    "refused": "a connection is refused",
+    "rematch": "a match that was void too often is played again by the operator",
+    "reset": "a request is handled, but the connection breaks before the answer",
+    "seat": "an agent has lost its token, and the operator gives it a new one",
+    "shortage": "a call by an agent whose machine cannot open connections, or has no route",
+    "slow": "a request or an answer is late",
+    "slow commit": "the database is slow",
+    "slow disk": "writing a file is slow",
+    "state": "the disk is full while an agent writes its own file",
+    "twice": "a request arrives twice",
+    "view": "the disk is full while the manager writes a file for other tools",
+}
 
 
 class Crash(NamedTuple):

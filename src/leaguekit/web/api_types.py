@@ -145,6 +145,7 @@ class InPlay(JsonObject):
     try_number: Annotated[int | None, described("Which try runs now: a player that is silent is asked again")] = None
     max_tries: int | None = None
     arrived: Annotated[list[str], described("The players that have come to the match")] = []
+    missing: Annotated[list[str], described("The players that are asked now and have not answered")] = []
     position: Annotated[dict[str, Any] | None, described("The position, as everybody may see it")] = None
 
 

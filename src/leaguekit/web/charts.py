@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from leaguekit.league.figures import Figures, PlayerFigures
+from leaguekit.league.figures import Figures, PlayerFigures, signed
 from leaguekit.web.markup import escape_text
 
 WIDTH, HEIGHT = 760, 340
-LEFT, RIGHT, TOP, BOTTOM = 40, 64, 12, 42
+LEFT, RIGHT, TOP, BOTTOM = 40, 140, 12, 42
 # The lines that have a colour: more colours could not be distinguished. The other lines are grey.
 MAX_COLOURED = 6
 _LABEL_HEIGHT = 19
+# Longer names are cut off at the end of a line.
+_MAX_LABEL_LENGTH = 14
 
 
 def points_chart(figures: Figures) -> str:
@@ -50,13 +52,19 @@ def points_chart(figures: Figures) -> str:
         lines.append(f'<polyline class="line {colour}" points="{path}">{title}</polyline>')
         if place < MAX_COLOURED:
             label = f'<text class="label {colour}" x="{WIDTH - RIGHT + 8}" y="{ends[place] + 4:.1f}">'
-            lines.append(f"{label}{line.player_id}</text>")
+            lines.append(f"{label}{escape_text(_label(line))}</text>")
     about = f"Points after each of {rounds} rounds; the table has the last of them, points.csv all."
     axis = f'<text class="tick" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 2}" text-anchor="middle">round</text>'
     return (
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{about}">'
         f"{''.join(grid)}{axis}{''.join(lines)}</svg>"
     )
+
+
+def _label(line: PlayerFigures) -> str:
+    """The name of a player, as far as there is space."""
+    name = line.display_name or line.player_id
+    return name if len(name) <= _MAX_LABEL_LENGTH else f"{name[: _MAX_LABEL_LENGTH - 1]}…"
 
 
 class RatingScale:
@@ -73,7 +81,7 @@ class RatingScale:
         if line.rating is None or line.rating_low is None or line.rating_high is None:
             return ""
         low, at, high, zero = (self._x(value) for value in (line.rating_low, line.rating, line.rating_high, 0))
-        about = f"rating {line.rating:+}, between {line.rating_low:+} and {line.rating_high:+}"
+        about = f"rating {signed(line.rating)}, between {signed(line.rating_low)} and {signed(line.rating_high)}"
         return (
             f'<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label="{about}">'
             f'<path class="zero" d="M{zero:.1f} 0V10"/><path class="interval" d="M{low:.1f} 5H{high:.1f}"/>'

@@ -38,6 +38,9 @@ class LeaguePage(Page):
     profile: str
     limits: Annotated[dict[str, float], described("Seconds, and how many retries")]
     announce_lead: float
+    format: Annotated[str, described("Who plays whom, such as swiss(rounds=5)")] = "round_robin"
+    advancement: Annotated[str, described("One sentence about how a player advances, or what decides")] = ""
+    end_reason: Annotated[str, described("What the format said at the end; empty in a round-robin")] = ""
 
 
 class StandingsPage(ListPage):
@@ -57,6 +60,8 @@ class RoundRow(JsonObject):
     technical_losses: int
     completed: bool
     announced_at: str | None
+    label: Annotated[str, described("What the format calls it, such as Semi-finals; empty in a round-robin")] = ""
+    byes: Annotated[list[str], described("The players with a bye, which counts as a win")] = field(default_factory=list)
 
 
 class RoundsPage(ListPage):
@@ -192,6 +197,7 @@ class Moves(JsonObject):
     own: Annotated[int, described("Its strategy chose them")]
     retried: Annotated[int, described("Its strategy chose them when it was asked again")]
     replaced: Annotated[int, described("Other legal moves were played for it")]
+    illegal: Annotated[int, described("It stated an illegal move at first")]
     reason: Annotated[str | None, described("Why the first was replaced")]
 
 
@@ -330,6 +336,10 @@ class RatingRow(JsonObject):
     low: int | None
     high: int | None
     matches: Annotated[int, described("Played to their end")]
+    own_rate: Annotated[float | None, described("Share of moves that it chose itself at once, as it states")] = None
+    illegal_rate: Annotated[
+        float | None, described("Share of moves for which it stated an illegal move at first, as it states")
+    ] = None
 
 
 class FiguresPage(Page):
@@ -337,7 +347,8 @@ class FiguresPage(Page):
 
     sentences: list[str]
     champions_chance: Annotated[
-        float | None, described("How likely one of equally strong players would get as many points as the first")
+        float | None,
+        described("How likely one of equally strong players would get as many points as the first, at most"),
     ]
     alike_chance: Annotated[float | None, described("How likely equally strong players would differ as much")]
     total: int

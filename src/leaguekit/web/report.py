@@ -6,14 +6,16 @@ league gives the same page.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 import leaguekit
-from leaguekit.league.figures import Figures, Meeting, PlayerFigures
+from leaguekit.league.figures import Figures, Meeting, PlayerFigures, signed
 from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Match
+from leaguekit.league.settings import heading
 from leaguekit.league.state import League
 from leaguekit.league.ties import first_place, score_text
 from leaguekit.protocol.messages import MatchTranscript, MoveOrigins
@@ -96,7 +98,8 @@ class Report:
     async def page(self, matches: AsyncIterable[ReportedMatch]) -> AsyncIterator[str]:
         """The page, piece by piece."""
         figures = self._figures
-        title = f"League {escape_text(figures.title)}"
+        settings = self._league.settings
+        title = escape_text(heading(settings.title, settings.league_id))
         yield (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -116,7 +119,7 @@ class Report:
     def _opening(self) -> Iterator[str]:
         figures = self._figures
         yield f'<p class="soft">{escape_text(figures.game_type)} · {_STATES[figures.state]}</p>'
-        yield f"<h1>League <bdi>{escape_text(figures.title)}</bdi></h1>"
+        yield f"<h1>{'' if self._league.settings.title else 'League '}<bdi>{escape_text(figures.title)}</bdi></h1>"
         rounds = f"round {figures.round} of {figures.rounds}" if figures.rounds else "no rounds yet"
         matches = f"{figures.played:,} of {figures.matches:,} matches"
         yield f'<p class="soft">{len(figures.lines)} players, {rounds}, {matches}; '
@@ -136,14 +139,18 @@ class Report:
         scale = RatingScale(self._figures.lines)
         technical = f'<th class="{self._technical_class}" title="lost technically">tech.</th>'
         ties = "".join(f'<th class="n" title="{title}">{head}</th>' for head, title, _ in self._tie_columns)
-        ends = f"<span><i>{scale.low:+}</i><i>{scale.high:+}</i></span>"
+        rates = '<th class="n" title="moves that the player chose itself at once">own</th>' * self._shows_rates
+        rates += (
+            '<th class="n" title="moves for which it stated an illegal move at first">illegal</th>' * self._shows_rates
+        )
+        ends = f"<span><i>{signed(scale.low)}</i><i>{signed(scale.high)}</i></span>"
         yield (
             f'<h2 id="standings">{"Final table" if self._figures.state == "LEAGUE_COMPLETED" else "Table"}</h2>'
             '<div class="wide"><table class="standings"><thead><tr><th class="n"><s>rank</s></th>'
             '<th title="ranks gained or lost in the last round"><span class="less">moved</span></th><th>player</th>'
             '<th class="n less">played</th><th class="n">w<s>on</s></th><th class="n">d<s>rawn</s></th>'
-            f'<th class="n">l<s>ost</s></th>{technical}{ties}<th class="n">p<s>oin</s>ts</th><th class="n">rating</th>'
-            f'<th class="scale less">95 % interval{ends}</th></tr></thead><tbody>\n'
+            f'<th class="n">l<s>ost</s></th>{technical}{ties}<th class="n">p<s>oin</s>ts</th>'
+            f'<th class="n">rating</th>{rates}<th class="scale less">95 % interval{ends}</th></tr></thead><tbody>\n'
         )
         for line in self._figures.lines:
             yield self._standing(line, scale)
@@ -152,6 +159,11 @@ class Report:
             yield f'<p class="small">{insert_names(sentence, self._names)}</p>'
         yield f'<p class="soft small">Order: {escape_text(self._figures.order)}.</p>'
         yield from self._moves()
+
+    @cached_property
+    def _shows_rates(self) -> bool:
+        """Where all moves are the players' own, the rates say nothing."""
+        return any(line.own_rate not in (None, 1.0) or line.illegal_rate for line in self._figures.lines)
 
     @cached_property
     def _technical_class(self) -> str:
@@ -193,12 +205,15 @@ class Report:
         counts = f'<td class="n">{line.wins}</td><td class="n">{line.draws}</td><td class="n">{line.losses}</td>'
         counts += f'<td class="{self._technical_class}">{line.technical_losses or ""}</td>'
         counts += "".join(f'<td class="n">{value(line)}</td>' for _, _, value in self._tie_columns)
-        rating = "" if line.rating is None else f"{line.rating:+}"
+        rating = "" if line.rating is None else signed(line.rating)
+        rates = ""
+        if self._shows_rates:
+            rates = "".join(f'<td class="n">{_percent(rate)}</td>' for rate in (line.own_rate, line.illegal_rate))
         return (
             f'<tr id="{line.player_id}"><td class="n">{line.shown_rank}</td><td>{_movement(line.movement)}</td>'
             f'<td class="who">{label}</td><td class="n less">{line.played}</td>{counts}'
             f'<td class="n points">{line.points}</td>'
-            f'<td class="n">{rating}</td><td class="scale less">{scale.bar(line)}</td></tr>\n'
+            f'<td class="n">{rating}</td>{rates}<td class="scale less">{scale.bar(line)}</td></tr>\n'
         )
 
     def _charts(self) -> Iterator[str]:
@@ -265,12 +280,14 @@ class Report:
         played = game_steps(self._league.settings.game_name, one.match.outcome)
         drawn = drawing(self._figures.game_type, played[-1].view) if played else None
         if drawn is None:
-            chosen = zip((row.a.id, row.b.id), row.choices or (), strict=True)
-            parts += [
-                f"{insert_names(player, self._names)}: {escape_text(choice)}"
-                for player, choice in chosen
-                if choice is not None
-            ]
+            choices = row.choices or ()
+            # The reason of some games has both choices already.
+            if not {choice or "" for choice in choices} <= set(re.findall(r"\w+", row.reason or "")):
+                parts += [
+                    f"{insert_names(player, self._names)}: {escape_text(choice)}"
+                    for player, choice in zip((row.a.id, row.b.id), choices, strict=True)
+                    if choice is not None
+                ]
         explanation = "<br>".join(parts) + self._replay(row.match_id, one.transcript)
         return explanation if drawn is None else f'<div class="drawn">{drawn}<div>{explanation}</div></div>'
 
@@ -292,7 +309,9 @@ class Report:
             "<p>Points: 3 for a win, 1 for a draw. The rating is fitted over all matches that were played out (Bradley "
             "and Terry’s model with Davidson’s draws): 0 is the average of this league, 400 points more are ten wins "
             "for each loss, and ratings of different leagues cannot be compared. The bar is the 95 % interval: a "
-            "rating can be that far off by chance alone. Technical losses are in the table and not in the rating.</p>"
+            "rating can be that far off by chance alone. Technical losses (tech.) are matches lost without play: they "
+            "are in the table and not in the rating. The column “moved” has the ranks that a player gained (▲) or "
+            "lost (▼) in the last round.</p>"
             f"<p>The same in other forms: {files}. Made by leaguekit {leaguekit.__version__}.</p></footer>"
         )
 
@@ -324,6 +343,10 @@ def _meetings(meetings: list[Meeting], *, is_self: bool) -> str:
     kind = {_CLASSES[meeting.mark] for meeting in meetings}
     links = "".join(f'<a href="#{meeting.match_id}">{meeting.mark.replace("-", "−")}</a>' for meeting in meetings)
     return f'<td class="{kind.pop() if len(kind) == 1 else "d"}">{links}</td>'
+
+
+def _percent(rate: float | None) -> str:
+    return "" if rate is None else f"{100 * rate:.0f}\u00a0%"
 
 
 def _moment(at: str) -> str:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from leaguekit.league import events as e
 from leaguekit.league.state import League
 from leaguekit.manager.manager import Manager
-from leaguekit.transport.server.connection_control import connection_of
+from leaguekit.transport.server.connection_base import connection_of
 from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.web import api_types, figures_cache, page_types, pages
 from leaguekit.web.api_types import JsonObject

@@ -26,7 +26,9 @@ MAX_POSITION_BYTES = 1_000
 
 def move_counts(origins: MoveOrigins) -> Moves:
     reason = remove_addresses(redact(origins.reason)) if origins.reason else None
-    return Moves(own=origins.own, retried=origins.retried, replaced=origins.replaced, reason=reason)
+    return Moves(
+        own=origins.own, retried=origins.retried, replaced=origins.replaced, illegal=origins.illegal, reason=reason
+    )
 
 
 def agent_name(league: League, agent_id: str) -> AgentName:
@@ -98,6 +100,7 @@ def in_play_row(league: League, match: Match, progress: MatchProgress | None) ->
         row.deadline = None if progress.deadline is UNSET else progress.deadline
         row.try_number, row.max_tries = progress.try_number or None, progress.max_tries or None
         row.arrived = [] if progress.arrived is UNSET else progress.arrived
+        row.missing = [] if progress.missing is UNSET else progress.missing
         if progress.position is not UNSET and len(json.encode(progress.position)) <= MAX_POSITION_BYTES:
             row.position = progress.position
     return row

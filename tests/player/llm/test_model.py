@@ -7,6 +7,7 @@ import json
 import logging
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from hashlib import sha256
 from random import Random
 from typing import Any
 
@@ -159,17 +160,79 @@ def test_no_proxy_is_taken_to_this_machine(stand_in: StandIn, monkeypatch: pytes
     assert played(llm("right", base_url=stand_in.url), context()) == [101]
 
 
+# Retries, losses and hidden moves
+
+
+def test_a_model_is_told_what_was_wrong_as_often_as_the_option_says(stand_in: StandIn) -> None:
+    strategy = llm("illegal,garbage,illegal,right", base_url=stand_in.url, retries=3, price_in=1.0, price_out=1.0)
+    (chosen,) = returned(strategy, context())
+    assert (chosen.move, chosen.origin) == (101, "retried")
+    told = [asked.body["messages"][-1]["content"] for asked in stand_in.asked[1:]]
+    assert told[0].startswith(
+        '"banana" is not a legal move. Answer with {"move": M} and nothing else; M is exactly one'
+    )
+    assert told[1].startswith("The answer does not state exactly one legal move.")
+    # Each retry has the whole conversation.
+    assert [len(asked.body["messages"]) for asked in stand_in.asked] == [2, 4, 6, 8]
+    info = chosen.info
+    assert (info.model, info.retries, info.illegal) == ("illegal,garbage,illegal,right", 3, 2)
+    assert (
+        info.prompt_hash
+        == sha256(json.dumps(stand_in.asked[0].body["messages"], separators=(",", ":")).encode()).hexdigest()
+    )
+    assert (info.tokens_in, info.tokens_out) == (strategy.spending.tokens_in, strategy.spending.tokens_out)
+    assert info.cost == round(strategy.spending.cost or 0, 6) > 0
+    assert info.seconds > 0
+    assert strategy.origins.illegal_rate == 1.0
+
+
+def test_without_retries_a_model_has_one_answer(stand_in: StandIn) -> None:
+    strategy = llm("illegal,right", base_url=stand_in.url, retries=0)
+    (chosen,) = returned(strategy, context())
+    assert (len(stand_in.asked), chosen.origin, chosen.info.illegal) == (1, "replaced", 1)
+
+
+def test_a_match_is_lost_without_a_legal_move_if_its_author_wants_that(stand_in: StandIn) -> None:
+    told: list[str] = []
+    strategy = llm("illegal", base_url=stand_in.url, on_failure="loss", retries=0, tell=told.append)
+    decision = asyncio.run(decide(strategy, context(), 20.0))
+    assert decision.forfeit is not None
+    assert decision.forfeit.reason == "the model gave no move (illegal)"
+    assert (decision.forfeit.info.model, decision.forfeit.info.illegal) == ("illegal", 1)
+    assert '"banana" is not a legal move.' in told[0]
+    assert "; the match is lost. More" in told[0]
+    assert "chose 0 of 1 moves (the others were lost: illegal 1)" in str(strategy)
+
+
+def test_hidden_moves_are_nowhere_in_the_prompt(stand_in: StandIn) -> None:
+    view = {"board": "XO......."}
+    ctx = context(valid_options=[2, 3, 4, 5, 6, 7, 8], view=view)
+    strategy = llm("illegal,by_rules", base_url=stand_in.url, legal_moves="hidden")
+    assert played(strategy, ctx) == [8]
+    assert "legal_moves" not in stand_in.asked[1].prompt
+    assert json.dumps(ctx.valid_options, separators=(",", ":")) not in stand_in.asked[1].prompt
+    assert "M is a legal move by the rules, as JSON: a number" in stand_in.asked[0].prompt
+
+
+def test_a_move_that_is_not_listed_is_played_if_more_are_legal_than_are_listed(stand_in: StandIn) -> None:
+    ctx = context(valid_options=["apple", "pear"], total=5_000, syntax="any <fruit>, in small letters")
+    decision = asyncio.run(decide(llm("illegal", base_url=stand_in.url), ctx, 20.0))
+    assert (decision.move, decision.origin) == ("banana", "own")
+    assert "any of the 5,000 legal moves" in stand_in.asked[0].prompt
+    assert "any \\u003cfruit\\u003e, in small letters" in stand_in.asked[0].prompt
+
+
 # Replaced moves
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "why", "questions"),
     [
-        ("garbage", "answer", "names no legal move: '¯", 2),
-        ("illegal", "answer", """names no legal move: '{"move": "banana"}'""", 2),
-        ("silent", "answer", "names no legal move: ''; it was cut off at max_tokens=1000", 2),
-        ("no_choice", "answer", "names no legal move: ''", 2),
-        ("endless", "answer", "names no legal move: 'even odd", 2),
+        ("garbage", "answer", "does not state exactly one legal move. It wrote: '¯", 2),
+        ("illegal", "illegal", """"banana" is not a legal move. It wrote: '{"move": "banana"}'""", 2),
+        ("silent", "answer", "exactly one legal move. It was cut off at max_tokens=1000. It wrote: ''", 2),
+        ("no_choice", "answer", "exactly one legal move. It wrote: ''", 2),
+        ("endless", "answer", "exactly one legal move. It wrote: 'even odd", 2),
         ("error", "server", "HTTP 500: The server had an error", 3),
         ("limited", "rate limit", "HTTP 429: Rate limit reached", 3),
         ("limited_for_long", "rate limit", "HTTP 429: Rate limit reached", 1),
@@ -397,6 +460,9 @@ def test_a_key_that_nobody_named_for_a_server_is_not_sent_in_the_clear(
         ({"price_in": -1.0, "price_out": 1.0}, "price_in is a number from 0 on, got -1.0"),
         ({"max_cost": 1.0}, "max_cost needs price_in and price_out"),
         ({"temperature": float("nan")}, "temperature is a number from 0 on, got nan"),
+        ({"retries": 21}, "retries is a number from 0 to 20, got 21"),
+        ({"on_failure": "lose"}, "on_failure is random or loss, got 'lose'"),
+        ({"legal_moves": "no"}, "legal_moves is shown or hidden, got 'no'"),
         ({"max_tokens": 0}, "max_tokens is a number from 1 on, got 0"),
         ({"max_tokens_total": -1}, "max_tokens_total is a number from 1 on, got -1"),
     ],
@@ -422,6 +488,8 @@ def test_options_may_stand_in_the_environment_and_those_given_count_more(monkeyp
     assert (from_options({"model": "b", "max_tokens": None}).model) == "b"
     with pytest.raises(ValueError, match="--price-in is a number, got 'much'"):
         from_options({"price_in": "much"})
+    with pytest.raises(ValueError, match="--on-failure is random or loss, got 'resign'"):
+        from_options({"on_failure": "resign"})
 
 
 def test_without_a_model_there_is_no_such_strategy() -> None:

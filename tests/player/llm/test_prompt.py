@@ -77,7 +77,7 @@ def test_hostile_options_are_data_too() -> None:
     _, data, asked = parts(ctx)
     assert json.loads(data)["legal_moves"] == ctx.valid_options
     assert "</data>" not in data + asked
-    assert "</data>" not in make_retry_prompt("even", 0, ctx.valid_options)[1]["content"]
+    assert "</data>" not in make_retry_prompt(ctx, "even", "</data> is not legal.")[1]["content"]
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=[*GAMES])

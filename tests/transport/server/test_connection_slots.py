@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import LOOPBACK
 from leaguekit.transport.base import Peer
-from leaguekit.transport.server.connection_control import CONNECTION_EXTENSION
+from leaguekit.transport.server.connection_base import CONNECTION_EXTENSION
 from leaguekit.transport.server.server import Limits
 from tests.transport.running import Client, Run, Running, post, serving
 

@@ -31,7 +31,7 @@ from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import HttpAnswer, Peer, TooManyRequests
 from leaguekit.transport.server import request_queue
 from leaguekit.transport.server.connection import HttpConnection
-from leaguekit.transport.server.connection_control import connection_of
+from leaguekit.transport.server.connection_base import connection_of
 from leaguekit.transport.server.endpoint import PostRoutes
 from leaguekit.transport.server.pending_requests import query_of_mcp
 from leaguekit.transport.server.server import CannotListen, Limits, Server, listen

@@ -14,6 +14,7 @@ from leaguekit.kit.player.matches import (
     makes_legal_choice,
     standings_notice,
 )
+from leaguekit.match.move_messages import messages_of
 from leaguekit.protocol import messages as m
 
 # A table of that size is much longer than 10 KB, the longest message that a player may send.
@@ -33,7 +34,7 @@ async def _play_other_match(harness: PlayerHarness) -> None:
 
 add_notice_checks(
     ERROR,
-    lambda harness: harness.other_match.error("E004", "The choice was not legal."),
+    lambda harness: harness.other_match.error(messages_of(harness.game).error_code, "The choice was not legal."),
     m.GameError,
     *(1620, "001-L1565", "000-L1578"),
     prepare=_play_other_match,
@@ -42,8 +43,8 @@ add_notice_checks(
 
 @ERROR.required("000-L0856", "000-L1334", "decision 31", needs=CAN_CHOOSE)
 async def choice_again(harness: PlayerHarness) -> Evidence:
-    """After GAME_ERROR E004, the player answers the same call again with a legal choice."""
-    return await makes_legal_choice(harness, "choice after E004", harness.other_match)
+    """After GAME_ERROR E004 (E057 in other games), the player answers the same call again with a legal choice."""
+    return await makes_legal_choice(harness, "choice after an illegal one", harness.other_match)
 
 
 @ERROR.required("003-L0300", "000-L1247", "001-L1035", needs=CAN_JOIN)

@@ -1,6 +1,7 @@
-"""The strategy: it asks a model for each move, and plays a random legal move if the model gives none in time.
+"""The strategy: it asks a model for each move.
 
-A failure (a timeout, no answer, an unclear answer, a spent budget) can cost a good move, but never a match.
+If the model gives no legal move in time (a timeout, no answer, an unclear answer, a spent budget), a random legal move
+is played, or the match is lost, as the option ``on_failure`` says.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, get_type_hints
+from hashlib import sha256
+from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
+from msgspec import UNSET, Struct
 
-from leaguekit.player.context import Context, Move, UsageReporter
+from leaguekit.player.context import Context, Forfeit, Move, UsageReporter
 from leaguekit.player.llm.chat import Ask, ChatClient, ChatError, Completion
-from leaguekit.player.llm.move_parsing import parse_moves
+from leaguekit.player.llm.move_parsing import Reading, read_answer
 from leaguekit.player.llm.prompt import MAX_CHARACTERS, Message, make_prompt, make_retry_prompt
 from leaguekit.player.llm.spending import Spending, estimate_tokens
 from leaguekit.player.strategies import at_random
 from leaguekit.protocol.messages import MoveInfo, MoveOrigins
+from leaguekit.protocol.messages.matches import MAX_MODEL
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.transport.addresses import is_loopback, read_url
 from leaguekit.transport.base import Unreachable
@@ -35,12 +39,42 @@ MAX_SECONDS = 60.0
 # This strategy ends earlier than the deadline by this time, so that it can say why there is no move.
 RESERVE_SECONDS = 0.3
 MAX_TRIES = 3
+# How often a model is asked again whose answer was not a legal move.
+RETRIES = 1
+MAX_RETRIES = 20
 BACKOFF_SECONDS = 0.5
 # The prefix of environment variables. The name of an option follows, in capitals.
 VARIABLE_PREFIX = "LEAGUE_LLM_"
 MAX_LOGGED_CHARACTERS = 300
 
+OnFailure = Literal["random", "loss"]
+LegalMoves = Literal["shown", "hidden"]
+
 log = logging.getLogger(__name__)
+
+
+class _Asked(Struct):
+    """What was asked and answered for one move."""
+
+    prompt_hash: str
+    spending: Spending
+    # The kinds of the failures before the latest answer, and how many answers stated an illegal move.
+    failures: list[str] = []
+    illegal: int = 0
+
+    def info(self, model: str, seconds: float) -> MoveInfo:
+        """The facts for the league's records."""
+        cost = self.spending.cost
+        return MoveInfo(
+            illegal=self.illegal or UNSET,
+            retries=len(self.failures),
+            model=sanitize_line(model)[:MAX_MODEL],
+            prompt_hash=self.prompt_hash,
+            tokens_in=self.spending.tokens_in,
+            tokens_out=self.spending.tokens_out,
+            cost=UNSET if cost is None else round(cost, 6),
+            seconds=round(seconds, 3),
+        )
 
 
 class LanguageModel(UsageReporter):
@@ -49,6 +83,10 @@ class LanguageModel(UsageReporter):
     ``api_key_env`` is the name of the environment variable with the key, which a local server does not need. Prices are
     per million tokens. When ``max_tokens_total`` or ``max_cost`` is reached, the model is not asked any more, and moves
     are random. ``max_tokens`` limits one answer. ``tell`` is called with a text at the first failure of each kind.
+
+    ``retries`` is how often the model is told what was wrong with its answer and asked again, for one move. Without a
+    legal move after that, ``on_failure`` decides: a ``random`` move is played, or the match is a ``loss``. With
+    ``legal_moves="hidden"`` the model must find them by the rules.
     """
 
     def __init__(
@@ -63,6 +101,9 @@ class LanguageModel(UsageReporter):
         price_out: float | None = None,
         max_tokens_total: int | None = None,
         max_cost: float | None = None,
+        on_failure: OnFailure = "random",
+        retries: int = RETRIES,
+        legal_moves: LegalMoves = "shown",
         tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         if not model:
@@ -80,8 +121,15 @@ class LanguageModel(UsageReporter):
         for name, number in {"max_tokens": max_tokens, "max_tokens_total": max_tokens_total}.items():
             if number is not None and number < 1:
                 raise ValueError(f"{name} is a number from 1 on, got {number}")
+        if not 0 <= retries <= MAX_RETRIES:
+            raise ValueError(f"retries is a number from 0 to {MAX_RETRIES}, got {retries}")
+        _check_word("on_failure", on_failure, get_args(OnFailure))
+        _check_word("legal_moves", legal_moves, get_args(LegalMoves))
         key = _read_key(base_url, api_key_env)
         self.model = model
+        self.retries = retries
+        self.loses = on_failure == "loss"
+        self.shows_moves = legal_moves == "shown"
         self.max_tokens = max_tokens
         self.spending = Spending(price_in=price_in, price_out=price_out, max_tokens=max_tokens_total, max_cost=max_cost)
         # The moves of all its players by origin. Replaced moves are also counted by the kind of failure.
@@ -93,25 +141,32 @@ class LanguageModel(UsageReporter):
         self._retry_at = 0.0
 
     async def __call__(self, ctx: Context) -> Any:
-        """A legal move. It is a Move if it is not the first answer of the model, and None if there is no legal move."""
+        """A Move, or a Forfeit. None if there is no legal move."""
         if not ctx.valid_options:
             return None
         left = min(ctx.seconds_left, MAX_SECONDS)
         loop = asyncio.get_running_loop()
         started = loop.time()
         limit = left - min(RESERVE_SECONDS, left / 4)
+        messages = make_prompt(ctx, shows_moves=self.shows_moves)
+        asked = _Asked(sha256(msgspec.json.encode(messages)).hexdigest(), self.spending.for_one_move())
         try:
             async with asyncio.timeout(limit):
-                move, answer = await self._ask_model(ctx, started + limit)
-        except TimeoutError:
-            return self._replace(ctx, "time", f"no answer within {limit:.1f} s")
-        except ChatError as error:
-            return self._replace(ctx, error.kind, str(error))
-        self.origins.count(MoveInfo(origin=move.origin))
-        again = f" ({move.reason})" if move.reason else ""
-        took = f"in {loop.time() - started:.1f} s"
-        self._log(logging.INFO, ctx, f"{self.model} chose {move.move!r}{again} {took}", answer)
-        return move.move if move.origin == "own" else move
+                move, answer = await self._ask_model(ctx, messages, started + limit, asked)
+        except (TimeoutError, ChatError) as error:
+            kind, reason = "time", f"no answer within {limit:.1f} s"
+            if isinstance(error, ChatError):
+                kind, reason = error.kind, str(error)
+            return self._replace(ctx, kind, reason, asked.info(self.model, loop.time() - started))
+        failures = asked.failures
+        again = f"the model was asked again ({', '.join(failures)})" if failures else ""
+        seconds = loop.time() - started
+        info = asked.info(self.model, seconds)
+        chosen = Move(move, "retried" if failures else "own", again, info)
+        self.origins.count(msgspec.structs.replace(info, origin=chosen.origin))
+        why = f" ({again})" if again else ""
+        self._log(logging.INFO, ctx, f"{self.model} chose {move!r}{why} in {seconds:.1f} s", answer)
+        return chosen
 
     def account(self) -> dict[str, Any]:
         origins = {"own": self.origins.own, "retried": self.origins.retried, "replaced": dict(self.replaced)}
@@ -120,37 +175,45 @@ class LanguageModel(UsageReporter):
     def __str__(self) -> str:
         moves, replaced = self.origins.total, self.origins.replaced
         why = ", ".join(f"{kind} {count}" for kind, count in self.replaced.most_common())
-        others = why and f" (the others were at random: {why})"
+        others = why and f" (the others were {'lost' if self.loses else 'at random'}: {why})"
         again = f", {self.origins.retried} of them when it was asked again" if self.origins.retried else ""
         return f"{self.model} chose {moves - replaced} of {moves} moves{again}{others}; {self.spending}"
 
-    async def _ask_model(self, ctx: Context, deadline: float) -> tuple[Move, str]:
-        """The model's move and its answer. If the answer is not clear, the model is asked once more."""
+    async def _ask_model(
+        self, ctx: Context, messages: list[Message], deadline: float, asked: _Asked
+    ) -> tuple[Any, str]:
+        """The model's move and its answer. If the answer is not clear, the model is told why and asked again."""
         loop = asyncio.get_running_loop()
-        messages, failures = make_prompt(ctx), list[str]()
         if (size := _size(messages)) > MAX_CHARACTERS:
             raise ChatError(
                 f"the question would have {size:,} characters, more than {MAX_CHARACTERS:,}", kind="question"
             )
         async with self._client.open() as ask:
-            began = loop.time()
-            completion = await self._complete(ask, messages, deadline, failures)
-            moves = parse_moves(completion.text, ctx.valid_options)
-            # The second answer will take about as long as the first.
-            if len(moves) != 1 and loop.time() - began < deadline - loop.time():
-                failures.append("answer")
-                messages += make_retry_prompt(completion.text, len(moves), ctx.valid_options)
-                completion = await self._complete(ask, messages, deadline, failures)
-                moves = parse_moves(completion.text, ctx.valid_options)
-        if len(moves) == 1:
-            again = f"the model was asked again ({', '.join(failures)})"
-            return Move(moves[0], "retried", again) if failures else Move(moves[0]), completion.text
-        what = f"{len(moves)} of the legal moves" if moves else "no legal move"
-        cut = f"; it was cut off at max_tokens={self.max_tokens}" if completion.is_truncated else ""
-        raise ChatError(f"its answer names {what}: {_shorten(completion.text)}{cut}", kind="answer")
+            for retry in range(self.retries + 1):
+                began = loop.time()
+                completion = await self._complete(ask, messages, deadline, asked)
+                reading = read_answer(completion.text, ctx.valid_options, others_are_legal=not ctx.lists_all_moves)
+                if reading.moves:
+                    return reading.moves[0], completion.text
+                asked.illegal += reading.illegal is not None
+                fault = self._fault(reading, completion)
+                # The next answer will take about as long as this one.
+                if retry == self.retries or loop.time() - began >= deadline - loop.time():
+                    break
+                asked.failures.append("answer" if reading.illegal is None else "illegal")
+                messages = messages + make_retry_prompt(ctx, completion.text, fault, shows_moves=self.shows_moves)
+        kind = "answer" if reading.illegal is None else "illegal"
+        raise ChatError(f"{fault} It wrote: {_shorten(completion.text)}", kind=kind)
 
-    async def _complete(self, ask: Ask, messages: list[Message], deadline: float, failures: list[str]) -> Completion:
-        """The answer to a prompt. After a transient error it is asked again, and the error is added to ``failures``."""
+    def _fault(self, reading: Reading, completion: Completion) -> str:
+        """What is wrong with an answer, in a sentence."""
+        if reading.illegal is not None:
+            return f"{reading.illegal} is not a legal move."
+        cut = f" It was cut off at max_tokens={self.max_tokens}." if completion.is_truncated else ""
+        return f"The answer does not state exactly one legal move.{cut}"
+
+    async def _complete(self, ask: Ask, messages: list[Message], deadline: float, asked: _Asked) -> Completion:
+        """The answer to a prompt. After a transient error it is asked again, and the error is a failure."""
         loop = asyncio.get_running_loop()
         tries = 0
         while True:
@@ -160,7 +223,7 @@ class LanguageModel(UsageReporter):
                     raise ChatError(f"the server wants to be left alone for {seconds:.0f} s more", kind="rate limit")
                 await asyncio.sleep(seconds)
             try:
-                return await self._ask_within_budget(ask, messages)
+                return await self._ask_within_budget(ask, messages, asked)
             except ChatError as error:
                 if error.retry_after:
                     self._retry_at = loop.time() + error.retry_after
@@ -168,10 +231,10 @@ class LanguageModel(UsageReporter):
                 next_try_at = loop.time() + pause + (error.retry_after or 0)
                 if not error.is_transient or tries == MAX_TRIES or next_try_at >= deadline:
                     raise
-                failures.append(error.kind)
+                asked.failures.append(error.kind)
                 await asyncio.sleep(pause)
 
-    async def _ask_within_budget(self, ask: Ask, messages: list[Message]) -> Completion:
+    async def _ask_within_budget(self, ask: Ask, messages: list[Message], asked: _Asked) -> Completion:
         """Ask once, and count the tokens. Raises ChatError if the answer could exceed a limit."""
         size = _size(messages)
         if limit := self.spending.limit_exceeded_by(estimate_tokens(size), self.max_tokens):
@@ -181,24 +244,28 @@ class LanguageModel(UsageReporter):
         except asyncio.CancelledError:
             # The server has read the question and may have charged for it.
             self.spending.add_estimate(size, 0)
+            asked.spending.add_estimate(size, 0)
             raise
-        self.spending.answers += 1
-        if completion.usage is None:
-            self.spending.add_estimate(size, len(completion.text))
-        else:
-            self.spending.add(completion.usage)
+        for spending in (self.spending, asked.spending):
+            spending.answers += 1
+            if completion.usage is None:
+                spending.add_estimate(size, len(completion.text))
+            else:
+                spending.add(completion.usage)
         return completion
 
-    def _replace(self, ctx: Context, kind: str, reason: str) -> Move:
-        move = at_random(ctx)
-        text = f"{self.model} gave no move ({reason}); played {move!r} at random instead"
+    def _replace(self, ctx: Context, kind: str, reason: str, info: MoveInfo) -> Move | Forfeit:
+        move = None if self.loses else at_random(ctx)
+        instead = "the match is lost" if self.loses else f"played {move!r} at random instead"
+        text = f"{self.model} gave no move ({reason}); {instead}"
         self._log(logging.WARNING, ctx, text)
         self.replaced[kind] += 1
-        self.origins.count(MoveInfo(origin="replaced"))
         if self.replaced[kind] == 1:
             self.tell(f"{ctx.match_id}: {text}. More of this kind is in the log only.")
         # Everyone can read this statement, so it does not contain the server's text.
-        return Move(move, "replaced", f"the model gave no move ({kind})")
+        stated = f"the model gave no move ({kind})"
+        self.origins.count(msgspec.structs.replace(info, origin="replaced"))
+        return Forfeit(stated, info) if self.loses else Move(move, "replaced", stated, info)
 
     def _log(self, level: int, ctx: Context, what: str, answer: str | None = None) -> None:
         data = self.account() if answer is None else self.account() | {"answer": answer[:MAX_LOGGED_CHARACTERS]}
@@ -223,10 +290,17 @@ def from_options(given: Mapping[str, str | None], tell: Callable[[str], None] = 
             arguments[name] = msgspec.convert(text, kind, strict=False)
         except msgspec.ValidationError:
             where = f"--{name.replace('_', '-')}" if given.get(name) else variable
-            raise ValueError(f"{where} is a number, got {text!r}") from None
+            words = [word for word in get_args(kind) if isinstance(word, str)]
+            wanted = " or ".join(words) or "a number"
+            raise ValueError(f"{where} is {wanted}, got {text!r}") from None
     if "model" not in arguments:
         raise ValueError(f"the strategy llm needs a model: --model NAME, or {VARIABLE_PREFIX}MODEL in the environment")
     return LanguageModel(**arguments, tell=tell)
+
+
+def _check_word(name: str, word: str, words: tuple[str, ...]) -> None:
+    if word not in words:
+        raise ValueError(f"{name} is {' or '.join(words)}, got {word!r}")
 
 
 def _read_key(base_url: str, variable: str) -> str | None:

@@ -60,6 +60,10 @@ class Spending(Struct, kw_only=True):
             return f"the next answer might exceed max_cost={self.max_cost:g}"
         return None
 
+    def for_one_move(self) -> Spending:
+        """A new account at the same prices, without limits."""
+        return Spending(price_in=self.price_in, price_out=self.price_out, max_tokens=None, max_cost=None)
+
     def as_json(self) -> dict[str, Any]:
         account: dict[str, Any] = {
             "answers": self.answers,

@@ -105,6 +105,7 @@ class MatchProgress(Request, kw_only=True, tag="MATCH_PROGRESS"):
     position: Annotated[dict[str, Any] | UnsetType, doc("The position, as everybody may see it", "decision 22")] = UNSET
     try_number: Annotated[Count | UnsetType, doc("Which try runs now; 1 is the first", "000-L1581")] = UNSET
     max_tries: Annotated[Count | UnsetType, doc("How many tries there are", "000-L1581")] = UNSET
+    missing: Annotated[list[PlayerId] | UnsetType, doc("Who is asked now and has not answered", "000-L1581")] = UNSET
 
 
 class MatchProgressAck(Answer, kw_only=True, tag="MATCH_PROGRESS_ACK"):

@@ -41,8 +41,12 @@ MatchSeed = Annotated[
 ]
 GameArgs = Annotated[dict[str, Any] | UnsetType, doc("The game's arguments, if it has any", "003-L0012")]
 DrawnNumber = Annotated[int, Meta(ge=1, le=10)]
-# The length of a reason in move_info, in characters.
+# The length of a reason in move_info, and of the name of a model, in characters.
 MAX_REASON = 200
+MAX_MODEL = 100
+Amount = Annotated[float, Meta(ge=0)]
+ModelName = Annotated[str, Meta(max_length=MAX_MODEL)]
+Sha256 = Annotated[str, Meta(max_length=64)]
 Reason = Annotated[str, Meta(max_length=MAX_REASON)]
 
 # Our referees send both in every message of a match. The documents ask for them in some messages.
@@ -115,6 +119,14 @@ class MoveInfo(Struct, kw_only=True, frozen=True, omit_defaults=True):
         doc("own, retried (the strategy was asked again) or replaced (another legal move was played)", "decision 22"),
     ] = UNSET
     reason: Annotated[Reason | UnsetType, doc("Why it is not the strategy's own first move", "decision 22")] = UNSET
+    illegal: Annotated[Count | UnsetType, doc("Illegal moves that it stated before this one", "decision 22")] = UNSET
+    retries: Annotated[Count | UnsetType, doc("How often a language model was asked again", "decision 22")] = UNSET
+    model: Annotated[ModelName | UnsetType, doc("The language model that was asked", "decision 22")] = UNSET
+    prompt_hash: Annotated[Sha256 | UnsetType, doc("SHA-256 of the first prompt, as JSON", "decision 22")] = UNSET
+    tokens_in: Annotated[Count | UnsetType, doc("Tokens that the model was sent for this move", "decision 22")] = UNSET
+    tokens_out: Annotated[Count | UnsetType, doc("Tokens that it wrote", "decision 22")] = UNSET
+    cost: Annotated[Amount | UnsetType, doc("What they cost, by the player's prices", "decision 22")] = UNSET
+    seconds: Annotated[Amount | UnsetType, doc("How long the model took", "decision 22")] = UNSET
 
 
 StatedInfo = Annotated[
@@ -129,14 +141,26 @@ class MoveOrigins(Struct, kw_only=True, omit_defaults=True):
     retried: Annotated[Count, doc("Moves that it chose when it was asked again", "decision 22")] = 0
     replaced: Annotated[Count, doc("Moves that were played in its place", "decision 22")] = 0
     reason: Annotated[Reason | UnsetType, doc("Why the first of them was replaced", "decision 22")] = UNSET
+    illegal: Annotated[Count, doc("Moves for which it stated an illegal move at first", "decision 22")] = 0
 
     @property
     def total(self) -> int:
         """All moves with an origin."""
         return self.own + self.retried + self.replaced
 
+    @property
+    def own_rate(self) -> float | None:
+        """The share of own moves, from 0 to 1."""
+        return round(self.own / self.total, 4) if self.total else None
+
+    @property
+    def illegal_rate(self) -> float | None:
+        """The share of moves for which it stated an illegal move at first, from 0 to 1."""
+        return round(self.illegal / self.total, 4) if self.total else None
+
     def count(self, info: MoveInfo) -> None:
         """Count one move."""
+        self.illegal += bool(info.illegal)
         match info.origin:
             case "own":
                 self.own += 1
@@ -151,6 +175,7 @@ class MoveOrigins(Struct, kw_only=True, omit_defaults=True):
         self.own = min(self.own + other.own, INT32_MAX)
         self.retried = min(self.retried + other.retried, INT32_MAX)
         self.replaced = min(self.replaced + other.replaced, INT32_MAX)
+        self.illegal = min(self.illegal + other.illegal, INT32_MAX)
         self.reason = self.reason or other.reason
 
     def describe_replaced(self, name: str) -> str:
@@ -165,7 +190,8 @@ class MoveOrigins(Struct, kw_only=True, omit_defaults=True):
     def __str__(self) -> str:
         counts = {"own": self.own, "retried": self.retried, "replaced": self.replaced}
         said_counts = ", ".join(f"{count:,} {origin}" for origin, count in counts.items() if count)
-        return said_counts + (f" (the first because {self.reason})" if self.reason else "")
+        illegal = f", {self.illegal:,} illegal at first" if self.illegal else ""
+        return said_counts + (f" (the first because {self.reason})" if self.reason else "") + illegal
 
 
 class ChooseParityResponse(AgentAnswer, kw_only=True, tag="CHOOSE_PARITY_RESPONSE"):

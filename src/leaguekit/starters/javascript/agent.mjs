@@ -17,7 +17,9 @@ const GAMES = ["even_odd", "rock_paper_scissors", "tic_tac_toe"];
 // board. In games without a board there is nothing to see before the choice.
 // `history` has your matches so far, the oldest first. Each has game_type, opponent_id, result ("WIN", "DRAW" or "LOSS"),
 // choice, opponent_choice and drawn_number.
-export function choose(game, options, view, history) {
+// `opponent` is the id of this match's opponent. In most leagues a pair meets once, so that `history` has no earlier match
+// against it.
+export function choose(game, options, view, history, opponent) {
   if (game === "tic_tac_toe" && options.includes(4)) return 4;
   return options[randomInt(options.length)];
 }
@@ -77,16 +79,20 @@ export class Agent {
   history = {};
   invitations = new Map();
   isOver = false;
+  // The number of moves by origin, and the errors whose stack has been printed.
+  moves = { own: 0, replaced: 0 };
+  explained = new Set();
 
   constructor(manager, file) {
-    Object.assign(this, { manager, file });
+    // A code in the URL is a secret.
+    Object.assign(this, { manager, where: manager.split("?")[0], file });
     this.registered = new Promise((resolve) => (this.settle = resolve));
   }
 
   // Register, and retry until it succeeds. A retry sends the same request, so that the manager recognizes it.
   async register() {
     let request, reply, league, why;
-    for (let pause = 0.25; ; pause = Math.min(5, pause * 2)) {
+    for (let pause = 0.25, tries = 1; ; pause = Math.min(5, pause * 2), tries++) {
       try {
         league = (await this.ask("ping", {})).result?.league_id;
         request ??= this.registrationRequest(league);
@@ -102,7 +108,10 @@ export class Agent {
       if (reply && !["E048", "E059", "E060"].includes(reply.error_code)) {
         throw new Error(`The league does not take ${NAME}: ${why}`);
       }
-      log(`Not registered yet (${why}); trying again.`);
+      // The first time, and then ever more seldom.
+      if ((tries & (tries - 1)) === 0) {
+        log(`Not registered at ${this.where} yet (${why}). Is --manager right, and is it running? Trying again.`);
+      }
       await new Promise((resolve) => setTimeout(resolve, pause * 1000));
     }
     this.me = {
@@ -114,6 +123,9 @@ export class Agent {
     this.save();
     this.settle(true);
     log(`${NAME} is ${this.me.player_id} in ${this.me.league_id}.`);
+    if (this.me.league_id?.startsWith("league_check_")) {
+      log("This is a conformance check. The errors and losses that follow are provoked, and mean nothing.");
+    }
   }
 
   async ask(method, params) {
@@ -123,6 +135,10 @@ export class Agent {
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
       signal: AbortSignal.timeout(10_000),
     });
+    if ([404, 405].includes(answer.status)) {
+      console.error(`What answers at ${this.where} is no League Manager (HTTP ${answer.status}). Check --manager.`);
+      process.exit(2);
+    }
     return answer.json();
   }
 
@@ -256,8 +272,7 @@ export class Agent {
         log(`The manager reports ${message.error_code} ${message.error_description ?? ""}.`);
         break;
       case "LEAGUE_COMPLETED":
-        log(`The league is over; the champion is ${message.champion.display_name}.`);
-        this.isOver = true;
+        this.end(message);
     }
     const ack = `${kind.replace("LEAGUE_STANDINGS", "STANDINGS")}_ACK`;
     return this.reply(message, ack, { status: "ACKNOWLEDGED" });
@@ -283,13 +298,38 @@ export class Agent {
     const seconds = (parseTime(call.deadline) - parseTime(call.timestamp)) / 1000;
     // The times have no fractions of seconds, and the answer takes time to arrive.
     const limit = Math.max(seconds - 1.5, seconds / 2);
-    const think = async () => choose(call.game_type, [...options], view, Object.values(this.history));
-    const move = await Promise.race([think().catch((error) => log(error.stack)), wait(limit)]);
-    const chosen = options.find((option) => JSON.stringify(option) === JSON.stringify(move));
-    if (chosen !== undefined) return [chosen, { origin: "own" }];
-    const why = `the strategy chose ${JSON.stringify(move) ?? "nothing"} of ${JSON.stringify(options)}`;
-    log(`${call.match_id}: ${why}; another is played.`);
-    return [options[randomInt(options.length)], { origin: "replaced", reason: why.slice(0, 200) }];
+    const opponent = this.invitations.get(call.match_id)?.opponent_id;
+    const think = async () => {
+      try {
+        const move = await choose(call.game_type, [...options], view, Object.values(this.history), opponent);
+        const own = options.find((option) => JSON.stringify(option) === JSON.stringify(move));
+        return own === undefined ? { fault: `chose ${JSON.stringify(move)}, none of ${JSON.stringify(options)}` } : { own };
+      } catch (error) {
+        return { fault: `raised ${error}`, stack: error.stack };
+      }
+    };
+    const { own, fault, stack } = (await Promise.race([think(), wait(limit)])) ?? { fault: `took longer than ${limit} s` };
+    this.moves[fault ? "replaced" : "own"]++;
+    if (!fault) return [own, { origin: "own" }];
+    const [move, reason] = [options[randomInt(options.length)], `the strategy ${fault}`];
+    log(`${call.match_id}: ${reason}; ${JSON.stringify(move)} is played instead.`);
+    // The lines of `choose`.
+    if (stack && !this.explained.has(reason)) log(stack.split(/\n +at think/)[0]);
+    this.explained.add(reason);
+    return [move, { origin: "replaced", reason: reason.slice(0, 200) }];
+  }
+
+  // Say how the league ended: the champion, the own place, and how many moves were the strategy's.
+  end({ champion, final_standings: rows }) {
+    log(`The league is over; the champion is ${champion.display_name}.`);
+    const points = rows.find((row) => row.player_id === this.me.player_id)?.points;
+    // Equal points are ordered by other rules, or by a lot.
+    const ranks = rows.filter((row) => row.points === points).map((row) => row.rank);
+    const places = ranks.length === 1 ? `place ${ranks[0]}` : `places ${ranks[0]} to ${ranks.at(-1)}, shared by points`;
+    if (points !== undefined) log(`${NAME} has ${points} points: ${places}.`);
+    const { own, replaced } = this.moves;
+    if (replaced) log(`${replaced} of ${own + replaced} moves were not the strategy's.`);
+    this.isOver = true;
   }
 
   remember(over) {

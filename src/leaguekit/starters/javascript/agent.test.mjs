@@ -36,7 +36,10 @@ test("it makes a legal move in every game", async () => {
   for (const [game_type, [options, view]] of Object.entries(QUESTIONS)) {
     const before = { game_type, opponent_id: "P02", status: "WIN", result: "WIN", drawn_number: null };
     const match = { ...before, choice: String(options[0]), opponent_choice: String(options[1]) };
-    for (const history of [[], [match]]) assert(options.includes(await choose(game_type, [...options], view, history)));
+    for (const history of [[], [match]]) {
+      const move = await choose(game_type, [...options], view, history, "P02");
+      assert(options.includes(move), `${game_type}: choose returned ${JSON.stringify(move)}, none of ${options}`);
+    }
   }
 });
 

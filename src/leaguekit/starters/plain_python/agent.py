@@ -19,6 +19,7 @@ import traceback
 import urllib.request
 import uuid
 from base64 import urlsafe_b64encode
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -29,13 +30,15 @@ GAMES = ["even_odd", "rock_paper_scissors", "tic_tac_toe"]
 Json = dict[str, Any]
 
 
-def choose(game: str, options: list[Any], view: Json, history: list[Json]) -> Any:
+def choose(game: str, options: list[Any], view: Json, history: list[Json], opponent: str | None) -> Any:
     """Your strategy: one of ``options``.
 
     ``view`` is the position, such as ``{"board": "X...O....", "moves": [0, 4], "your_mark": "X"}``. A cell's number is
     its place in the board. In games without a board there is nothing to see before the choice.
     ``history`` has your matches so far, the oldest first. Each has ``"game_type"``, ``"opponent_id"``, ``"result"``
     ("WIN", "DRAW" or "LOSS"), ``"choice"``, ``"opponent_choice"`` and ``"drawn_number"``.
+    ``opponent`` is the id of this match's opponent. In most leagues a pair meets once, so that ``history`` has no
+    earlier match against it.
     """
     if game == "tic_tac_toe" and 4 in options:
         return 4
@@ -96,12 +99,16 @@ class Agent:
         self.invitations: dict[str, Json] = {}
         self.registered, self.finished, self.is_over = threading.Event(), threading.Event(), False
         self.history_lock = threading.Lock()
+        # The number of moves by origin, and the errors whose traceback has been printed.
+        self.moves, self.explained = Counter[str](), set[str]()
 
     # Registration
 
     def register(self) -> None:
         """Register, and retry until it succeeds. A retry sends the same request, so that the manager recognizes it."""
-        request, pause = None, 0.25
+        # A code in the URL is a secret.
+        where = self.manager.partition("?")[0]
+        request, pause, tries = None, 0.25, 0
         while True:
             try:
                 league_id = self.ask("ping", {}).get("result", {}).get("league_id")
@@ -114,9 +121,14 @@ class Agent:
                 # The manager may be too busy, or it called this player before the player could answer.
                 if reply.get("error_code") not in ("E048", "E059", "E060"):
                     sys.exit(f"The league does not take {NAME}: {reason}")
-            except (OSError, ValueError, KeyError) as failure:
+            except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
                 reason = getattr(failure, "reason", repr(failure))
-            log(f"Not registered yet ({reason}); trying again.")
+                if getattr(failure, "code", None) in (404, 405):
+                    sys.exit(f"What answers at {where} is no League Manager ({reason}). Check --manager.")
+            tries += 1
+            # The first time, and then ever more seldom.
+            if tries & (tries - 1) == 0:
+                log(f"Not registered at {where} yet ({reason}). Is --manager right, and is it running? Trying again.")
             time.sleep(pause)
             pause = min(5.0, pause * 2)
         league_id = reply.get("league_id") or league_id
@@ -129,6 +141,8 @@ class Agent:
         self.save()
         self.registered.set()
         log(f"{NAME} is {self.me['player_id']} in {league_id}.")
+        if str(league_id).startswith("league_check_"):
+            log("This is a conformance check. The errors and losses that follow are provoked, and mean nothing.")
 
     def ask(self, method: str, params: Json) -> Json:
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
@@ -251,8 +265,7 @@ class Agent:
         elif kind == "LEAGUE_ERROR":
             log(f"The manager reports {message['error_code']} {message.get('error_description', '')}.")
         elif kind == "LEAGUE_COMPLETED":
-            log(f"The league is over; the champion is {message['champion'].get('display_name')}.")
-            self.is_over = True
+            self.end(message)
         return self.reply(message, kind.replace("LEAGUE_STANDINGS", "STANDINGS") + "_ACK", status="ACKNOWLEDGED")
 
     def reply(self, message: Json, kind: str, **fields: Any) -> Json:
@@ -271,19 +284,50 @@ class Agent:
     def decide(self, call: Json, options: list[Any], view: Json) -> tuple[Any, Json]:
         """Ask the strategy. If it fails or is late, choose a random legal move. ``move_info`` says whose move it is."""
         seconds = (parse_time(call["deadline"]) - parse_time(call["timestamp"])).total_seconds()
-        chosen: list[Any] = []
-        request = (call["game_type"], [*options], view, [*self.history.values()])
-        # An exception in the thread is printed with its traceback.
-        thread = threading.Thread(target=lambda: chosen.append(choose(*request)), daemon=True)
-        thread.start()
         # The times have no fractions of seconds, and the answer takes time to arrive.
-        thread.join(max(seconds - 1.5, seconds / 2))
-        for move in chosen:
-            if any(type(move) is type(option) and move == option for option in options):
-                return move, {"origin": "own"}
-        reason = f"the strategy chose {chosen or 'nothing'} of {options}"
-        log(f"{call['match_id']}: {reason}; another move is made.")
-        return random.choice(options), {"origin": "replaced", "reason": reason[:200]}
+        limit = max(seconds - 1.5, seconds / 2)
+        opponent = self.invitations.get(call["match_id"], {}).get("opponent_id")
+        request = (call["game_type"], [*options], view, [*self.history.values()], opponent)
+        outcome: list[tuple[str, Any]] = []
+
+        def think() -> None:
+            try:
+                move = choose(*request)
+                is_legal = any(type(move) is type(option) and move == option for option in options)
+                outcome.append(("", move) if is_legal else (f"chose {move!r}, which is none of {options}", None))
+            except Exception as error:
+                outcome.append((f"raised {error!r}", error))
+
+        thread = threading.Thread(target=think, daemon=True)
+        thread.start()
+        thread.join(limit)
+        fault, found = outcome[0] if outcome else (f"took longer than {limit:g} s", None)
+        if not fault:
+            self.moves["own"] += 1
+            return found, {"origin": "own"}
+        self.moves["replaced"] += 1
+        move, reason = random.choice(options), f"the strategy {fault}"
+        log(f"{call['match_id']}: {reason}; {move!r} is played instead.")
+        if isinstance(found, Exception) and reason not in self.explained:
+            self.explained.add(reason)
+            # From the line in ``choose`` on.
+            traceback.print_exception(type(found), found, found.__traceback__ and found.__traceback__.tb_next)
+        return move, {"origin": "replaced", "reason": reason[:200]}
+
+    def end(self, message: Json) -> None:
+        """Say how the league ended: the champion, the own place, and how many moves were the strategy's."""
+        log(f"The league is over; the champion is {message['champion'].get('display_name')}.")
+        rows = message["final_standings"]
+        for own in (row for row in rows if row["player_id"] == self.me["player_id"]):
+            # Equal points are ordered by other rules, or by a lot.
+            ranks = [row["rank"] for row in rows if row["points"] == own["points"]]
+            places = (
+                f"place {ranks[0]}" if len(ranks) == 1 else f"places {min(ranks)} to {max(ranks)}, shared by points"
+            )
+            log(f"{NAME} has {own['points']} points: {places}.")
+        if replaced := self.moves["replaced"]:
+            log(f"{replaced} of {self.moves.total()} moves were not the strategy's.")
+        self.is_over = True
 
     def remember(self, over: Json) -> None:
         result, me = over["game_result"], self.me["player_id"]

@@ -27,7 +27,8 @@ class TestStrategy(unittest.TestCase):
             before = {"game_type": game, "opponent_id": "P02", "status": "WIN", "result": "WIN", "drawn_number": None}
             match = before | {"choice": str(options[0]), "opponent_choice": str(options[1])}
             for history in ([], [match]):
-                assert plain.choose(game, [*options], view, history) in options
+                move = plain.choose(game, [*options], view, history, "P02")
+                assert move in options, f"{game}: choose returned {move!r}, which is none of {options}"
 
 
 class TestAgent(unittest.TestCase):

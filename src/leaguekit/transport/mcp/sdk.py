@@ -35,8 +35,7 @@ from leaguekit.transport.mcp.surface import (
     ToolRefused,
     UnknownResource,
 )
-from leaguekit.transport.server.connection_base import BaseConnection
-from leaguekit.transport.server.connection_control import connection_of
+from leaguekit.transport.server.connection_base import BaseConnection, connection_of
 from leaguekit.transport.server.origin_headers import address_block
 
 # A stream needs no slot among the connections of its server.

@@ -16,8 +16,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import NoAnswer, Peer, TooManyRequests
 from leaguekit.transport.server import responses
-from leaguekit.transport.server.connection_base import disconnect
-from leaguekit.transport.server.connection_control import CONNECTION_EXTENSION
+from leaguekit.transport.server.connection_base import CONNECTION_EXTENSION, disconnect
 from leaguekit.transport.server.endpoint import Work, encode_response, start_handler
 from leaguekit.transport.server.mcp_detection import is_mcp
 from leaguekit.transport.server.origin_headers import address_block

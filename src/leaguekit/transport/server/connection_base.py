@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from starlette.types import Scope
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -20,6 +21,9 @@ from leaguekit.transport.server import responses
 from leaguekit.transport.server.endpoint import Endpoint
 from leaguekit.transport.server.origin_headers import UNKNOWN_HOST, address_block, peer_address
 from leaguekit.transport.server.pending_requests import AsgiRequest, PendingRequest, PostRequest, Refusal
+
+# The key of the connection in an ASGI scope: scope["extensions"][CONNECTION_EXTENSION][CONNECTION_EXTENSION].
+CONNECTION_EXTENSION = "leaguekit.connection"
 
 
 class Flow(FlowControl):
@@ -297,6 +301,12 @@ class BaseConnection(HttpToolsProtocol):
     def end(self) -> None:
         if not self.transport.is_closing():
             self._close()
+
+
+def connection_of(scope: Scope) -> BaseConnection | None:
+    """The connection of an application's request, or None if it did not come through this server."""
+    connections: dict[str, BaseConnection] = scope.get("extensions", {}).get(CONNECTION_EXTENSION, {})
+    return connections.get(CONNECTION_EXTENSION)
 
 
 def disconnect(cycle: RequestResponseCycle) -> None:

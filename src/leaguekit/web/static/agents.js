@@ -110,7 +110,7 @@ function one(main, data) {
       `${agent.role === "player" ? "Player" : "Referee"}, ${agentState(agent)}`,
       reason && [": ", h("span", { dir: "auto" }, reason)],
       version && [", version ", h("bdi", version)],
-      ", registered at ",
+      ", last registered at ",
       moment(since),
       agent.playing.length > 0 && [", now in ", agent.playing.map((match) => [matchLink(match), " "])],
     ),
@@ -168,7 +168,7 @@ function errors({ errors: found }) {
     h(
       "section",
       { "aria-labelledby": "errors" },
-      h("h2", { id: "errors" }, "Errors since it registered"),
+      h("h2", { id: "errors" }, "Errors in this league"),
       table(
         "Errors, the most frequent first",
         [["Code", ""], ["Times", "n"], ["What it means, and what helps", "why"], ["Last in", ""], ["At", "less"]],

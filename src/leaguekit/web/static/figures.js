@@ -34,6 +34,10 @@ export function render(main, { figures, points, times, metrics }) {
 
 function ratings({ players, total }) {
   const scale = ratingScale(players);
+  // Where all moves are the players' own, the rates say nothing.
+  const showsRates = players.some((player) => (player.own_rate ?? 1) < 1 || player.illegal_rate > 0);
+  const rates = showsRates ? [["Own moves", "n"], ["Illegal at first", "n"]] : [];
+  const percent = (rate) => (rate === null ? "–" : `${Math.round(100 * rate)}\u00a0%`);
   return h(
     "section",
     { "aria-labelledby": "ratings" },
@@ -47,13 +51,14 @@ function ratings({ players, total }) {
       ? h("p.soft", "Nobody is in the table yet.")
       : table(
           "Ratings with their 95 % intervals",
-          [["Player", "who"], ["Points", "n less"], ["Rating", "n"], [scale.head, "scale"]],
+          [["Player", "who"], ["Points", "n less"], ["Rating", "n"], ...rates, [scale.head, "scale"]],
           players.map((player) => ({
             key: player.id,
             cells: [
               agentLabel(player),
               player.points,
               player.rating === null ? "–" : signed(player.rating),
+              ...(showsRates ? [percent(player.own_rate), percent(player.illegal_rate)] : []),
               scale.bar(player),
             ],
           })),

@@ -1,6 +1,6 @@
 // The front page: the current state of the league, live.
 
-import { h, linked, matchLink, name, show, table, withNames, screenReaderText, agentLabel } from "./elements.js";
+import { h, linked, matchLink, name, show, table, withNames, withNamesAndIds, screenReaderText, agentLabel } from "./elements.js";
 import {
   agentState,
   countdown,
@@ -169,19 +169,24 @@ function inPlay(live) {
 }
 
 function playing(match) {
-  const come = match.stage === "WAITING_FOR_PLAYERS" && match.arrived.length === 1 ? ", one has come" : "";
   return h(
     "li",
     { "data-key": match.match_id },
     h("p.pair", matchLink(match.match_id), " ", name(match.a.name), h("span.soft", " – "), name(match.b.name)),
     h(
       "p.soft.small",
-      stageOf(match.stage) + come,
+      stageOrMissing(match),
       timeLeft(match),
       match.attempt > 1 && `, attempt ${match.attempt}`,
     ),
   );
 }
+
+// A match that waits for one player says for whom.
+export const stageOrMissing = (match) => {
+  const missing = [match.a, match.b].filter((agent) => match.missing.includes(agent.id));
+  return missing.length === 1 ? ["waits for ", name(missing[0].name)] : stageOf(match.stage);
+};
 
 function results(live) {
   const matches = Object.values(live.results).sort(
@@ -219,11 +224,12 @@ function news(live) {
     "section.news",
     { "aria-labelledby": "news" },
     h("h2", { id: "news" }, "Events"),
-    h("ol.log", { reversed: true }, latest.slice(0, MAX_ITEMS).map(event)),
+    h("ol.log", { reversed: true }, latest.slice(0, MAX_ITEMS).map((one) => event(one, Object.values(live.standings)))),
   );
 }
 
-export const event = (one) =>
+// An event with the names of these players. The event of a registration has the name already.
+export const event = (one, agents) =>
   h(
     "li",
     { "data-key": one.number, class: one.by_operator ? "operator" : null },
@@ -231,7 +237,11 @@ export const event = (one) =>
     " ",
     one.by_operator && h("span.chip", "operator"),
     " ",
-    h("span", { dir: "auto" }, one.text),
+    h(
+      "span",
+      { dir: "auto" },
+      one.event === "PlayerRegistered" ? one.text : withNamesAndIds(one.text, ...agents),
+    ),
   );
 
 // Rows move smoothly to their new positions.

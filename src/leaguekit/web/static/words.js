@@ -17,7 +17,7 @@ const STAGES = {
 const GAMES = { even_odd: "even/odd", rock_paper_scissors: "rock, paper, scissors", tic_tac_toe: "tic-tac-toe" };
 const STATUS = {
   scheduled: "to come",
-  waiting: "waits for a referee",
+  waiting: "waits to begin",
   in_play: "in play",
   held: "waits for the operator",
   ended: "ended",
@@ -43,7 +43,8 @@ export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString(
 // How many moves were an agent's own, retried and replaced, as it states.
 export const origins = (moves) =>
   ["own", "retried", "replaced"].filter((origin) => moves[origin] > 0)
-    .map((origin) => `${moves[origin].toLocaleString("en")} ${origin}`).join(", ");
+    .map((origin) => `${moves[origin].toLocaleString("en")} ${origin}`)
+    .concat(moves.illegal > 0 ? [`${moves.illegal.toLocaleString("en")} illegal at first`] : []).join(", ");
 
 export function movement(ranks) {
   if (!ranks) return ranks === 0 ? screenReaderText("unchanged") : null;
