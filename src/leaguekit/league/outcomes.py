@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from msgspec import UNSET, json
 
@@ -126,7 +126,8 @@ def record_of(
     if posted is not None:
         return posted
     if details.record is not UNSET:
-        return details.record
+        # A step with other keys is not legal, and playing it again says so.
+        return cast("list[Moves]", details.record)
     choices: dict[Side, str | None] = {"A": details.choices.get(match.a), "B": details.choices.get(match.b)}
     return record_from_choices(game, details.drawn_number or None, choices)
 

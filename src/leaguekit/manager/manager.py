@@ -37,14 +37,14 @@ from leaguekit.manager.refused_registrations import RefusedRegistrations
 from leaguekit.manager.views import ManagerViews
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.decoding import encode
+from leaguekit.protocol.decoding import check_text, decode, encode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import MAX_BYTES, Call, InvalidCall, RpcError, RpcRequest, answer
 from leaguekit.store.base import EventLog
-from leaguekit.transport.base import Peer
+from leaguekit.transport.base import HttpAnswer, Peer
 
 if TYPE_CHECKING:
     from leaguekit.manager.open_profile import OpenProfileAdapter
@@ -360,6 +360,19 @@ class Manager:
 
     def _void_ack(self, report: m.MatchVoidReport) -> m.MatchVoidAck:
         return m.MatchVoidAck(**self._echo(report), status="ACCEPTED", match_id=report.match_id, attempt=report.attempt)
+
+    async def receive_document(self, path: str, body: bytes) -> HttpAnswer:
+        """Keep what a referee posts about a match, by the path that it was posted to: a transcript, or a record."""
+        kind, _, match_id = path.rpartition("/")
+        try:
+            check_text(body)
+            if kind == "/records":
+                await self.keep_record(of_type(m.MatchRecord, decode(body)), match_id)
+            else:
+                await self.keep_transcript(of_type(m.MatchTranscript, decode(body)), match_id)
+        except ProtocolError as error:
+            return HttpAnswer(400, json.encode({"error_code": error.code, "error": error.detail}))
+        return HttpAnswer(200, json.encode({"status": "ACCEPTED", "match_id": match_id}))
 
     async def keep_transcript(self, transcript: m.MatchTranscript, match_id: str) -> None:
         """Store a referee's transcript of a match beside the log.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 from starlette.requests import Request
@@ -20,10 +20,7 @@ from leaguekit.agents.server import limited_mcp_app, names_of, too_large_answer
 from leaguekit.league.records import Player
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.mcp_surface import ResourceNotifier, manager_surface
-from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.decoding import check_text, decode, of_type
-from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import MAX_BYTES, RpcRequest
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
@@ -56,9 +53,6 @@ class WebApp(Protocol):
 
 
 WebFactory = Callable[[Manager], WebApp]
-DocumentT = TypeVar("DocumentT", m.MatchTranscript, m.MatchRecord)
-# Called with a document and the id of the match that it was posted for.
-KeepDocument = Callable[[DocumentT, str], Awaitable[None]]
 
 
 def manager_server(
@@ -91,23 +85,16 @@ def manager_server(
         known = identify(credentials_in(first_bytes).auth_token)
         return known is not None and known.role == "referee"
 
-    async def receive_document(
-        kind: type[DocumentT], keep: KeepDocument[DocumentT], match_id: str, request: RpcRequest, peer: Peer
-    ) -> HttpAnswer:
+    async def receive_document(path: str, match_id: str, request: RpcRequest, peer: Peer) -> HttpAnswer:
         body = request.body
         if seconds := limiter.acquire_for_message(token_in(body), Peer(peer.host), len(body)):
             raise TooManyRequests(msgspec.json.encode(_too_many_requests(seconds)), seconds)
-        try:
-            check_text(body)
-            await keep(of_type(kind, decode(body)), match_id)
-        except ProtocolError as error:
-            return HttpAnswer(400, msgspec.json.encode({"error_code": error.code, "error": error.detail}))
-        return HttpAnswer(200, msgspec.json.encode({"status": "ACCEPTED", "match_id": match_id}))
+        return await manager.receive_document(f"{path}{match_id}", body)
 
-    receive_transcript = partial(receive_document, m.MatchTranscript, manager.keep_transcript)
-    receive_record = partial(receive_document, m.MatchRecord, manager.keep_record)
-    transcripts = PostRoutes(TRANSCRIPTS.encode(), receive_transcript, MAX_DOCUMENT, _TOO_LARGE, is_from_referee)
-    records = PostRoutes(RECORDS.encode(), receive_record, MAX_DOCUMENT, _TOO_LARGE, is_from_referee)
+    transcripts, records = (
+        PostRoutes(path.encode(), partial(receive_document, path), MAX_DOCUMENT, _TOO_LARGE, is_from_referee)
+        for path in (TRANSCRIPTS, RECORDS)
+    )
     find_misdirected = _misdirected_routes(manager, limiter)
     lazy_web = _LazyWeb(manager, web)
     routes = Router([Route(HEALTH, health)], redirect_slashes=web is None, default=lazy_web)

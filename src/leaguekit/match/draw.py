@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import msgspec
-
-from leaguekit.games.base import Moves
 
 
 def commitment(nonce: bytes, promised: int | str) -> str:
@@ -22,7 +21,7 @@ def commitment(nonce: bytes, promised: int | str) -> str:
     return hashlib.sha256(f"{nonce.hex()}:{promised}".encode()).hexdigest()
 
 
-def record_sha256(record: Sequence[Moves]) -> str:
+def record_sha256(record: Sequence[Mapping[Any, Any]]) -> str:
     """The SHA-256 of a record: of its JSON without spaces, with the keys of every object in alphabetical order."""
     return hashlib.sha256(msgspec.json.encode(record, order="sorted")).hexdigest()
 

@@ -12,7 +12,6 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, TypeVar
@@ -31,7 +30,6 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import codes
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import decode, of_type
-from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import player_id
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim.faults import FIRST_PLAYERS_PORT, FaultInjector, FaultPlan
@@ -44,7 +42,6 @@ from leaguekit.sim.processes import Process, ProcessLoop
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.store.memory import MemoryDisk
-from leaguekit.transport.base import HttpAnswer
 
 T = TypeVar("T")
 
@@ -281,7 +278,7 @@ class SimulatedLeague:
         try:
             await manager.open()
             manager.runner.start_when = (self.setup.players, self.setup.referees)
-            self.network.listen(MANAGER_URL, process, manager.handle, partial(_store_document, manager))
+            self.network.listen(MANAGER_URL, process, manager.handle, manager.receive_document)
             await manager.run()
             self._league_over.set()
             await run_until(self._closing, manager.serve_forever())
@@ -338,19 +335,6 @@ def _number_of(name: str) -> int:
 
 class _Call(msgspec.Struct):
     params: msgspec.Raw
-
-
-async def _store_document(manager: Manager, path: str, body: bytes) -> HttpAnswer:
-    """Store a transcript or a record, as the manager's web server does."""
-    match_id = path.rpartition("/")[2]
-    try:
-        if "/records/" in path:
-            await manager.keep_record(of_type(m.MatchRecord, decode(body)), match_id)
-        else:
-            await manager.keep_transcript(of_type(m.MatchTranscript, decode(body)), match_id)
-    except ProtocolError as error:
-        return HttpAnswer(400, str(error).encode())
-    return HttpAnswer(200, b"{}")
 
 
 class _LeagueCommitFaults:

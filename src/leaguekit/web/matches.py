@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import UNSET
@@ -102,7 +102,8 @@ async def match_page(
             page.verification = _verification(projection, match, recorded, transcript, posted)
             record = posted or details.record
             if match.outcome is not None and record:
-                page.steps = game_steps(league.settings.game_name, match.outcome, record)
+                steps = cast("Sequence[Moves]", record)
+                page.steps = game_steps(league.settings.game_name, match.outcome, steps)
     return page
 
 

@@ -29,7 +29,7 @@ from leaguekit.protocol.messages.base import AgentAnswer, Conditional, Needs, Re
 from leaguekit.protocol.messages.rounds import Acknowledged
 
 # One step of a match: what A, B or chance did.
-Step = Annotated[dict[Literal["A", "B", "chance"], Any], Meta(min_length=1, max_length=2)]
+Step = Annotated[dict[str, Any], Meta(min_length=1, max_length=2)]
 Payoffs = Annotated[
     dict[PlayerId, float],
     Meta(min_length=2, max_length=2),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, convert
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from leaguekit.protocol.fields import (
     ERROR_CODE,
@@ -134,7 +134,7 @@ class Standing(Struct, kw_only=True, gc=False):
 
 def final_rows(rows: Iterable[Standing]) -> list[FinalStanding]:
     """Rows of the standings in the form of LEAGUE_COMPLETED and of query answers."""
-    return convert(list(rows), list[FinalStanding], from_attributes=True)
+    return [FinalStanding(**{name: getattr(row, name) for name in FinalStanding.__struct_fields__}) for row in rows]
 
 
 class OpponentRecord(Struct, kw_only=True):
