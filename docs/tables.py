@@ -167,7 +167,7 @@ def settings() -> str:
     schema = msgspec.json.schema(Settings)["$defs"]["Settings"]
     rows = []
     for name, field in schema["properties"].items():
-        default = "" if name in MADE else f"`{json.dumps(field['default'])}`"
+        default = f"`{json.dumps(field['default'])}`" if "default" in field and name not in MADE else ""
         value = describe_schema(field)
         if name in LIMITS:
             low, high = LIMITS[name]

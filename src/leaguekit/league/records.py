@@ -215,6 +215,10 @@ class Round(Struct, kw_only=True, array_like=True):
     draws: int = 0
     technical_losses: int = 0
     completed: bool = False
+    # What the format says of it, if it drew the round: its name, the players with a bye, and what drew it.
+    label: str = ""
+    byes: list[str] = []
+    engine: str = ""
 
 
 def _intern(text: str | None) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from leaguekit.league.settings import TieBreak
+from leaguekit.formats.base import TieBreak
 from leaguekit.league.standings import is_technical
 from leaguekit.protocol.messages import MatchResult
 
@@ -46,14 +46,24 @@ def count_result(result: MatchResult) -> CountedResult:
 
 
 def recount_table(
-    players: Iterable[str], results: Iterable[CountedResult], tie_breaks: Sequence[TieBreak], lot_seed: str | None
+    players: Iterable[str],
+    results: Iterable[CountedResult],
+    tie_breaks: Sequence[TieBreak],
+    lot_seed: str | None,
+    *,
+    byes: Sequence[str] = (),
+    absences: Sequence[str] = (),
+    ranking: Sequence[str] = (),
 ) -> list[RecountedRow]:
-    """The rows of all players in the order of ranks. ``lot_seed`` is the league's seed in hex once lots are drawn."""
+    """The rows of all players in the order of ranks. ``lot_seed`` is the league's seed in hex once lots are drawn.
+
+    ``byes`` and ``absences`` name a player once for each round. A ``ranking`` by the format replaces the order.
+    """
     played: dict[str, list[tuple[str, int, bool]]] = {player: [] for player in players}
     for (one, other), technical in results:
         played[one[0]].append((other[0], one[1], technical))
         played[other[0]].append((one[0], other[1], technical))
-    rows = {player: _recounted_row(player, matches) for player, matches in played.items()}
+    rows = {player: _recounted_row(player, matches, byes.count(player)) for player, matches in played.items()}
 
     def head_to_head(row: RecountedRow) -> int:
         rivals = (match for match in played[row.player_id] if rows[match[0]].points == row.points)
@@ -63,24 +73,32 @@ def recount_table(
         worth = {3: 1.0, 1: 0.5, 0: 0.0}
         return -sum(worth[points] * rows[opponent].points for opponent, points, _ in played[row.player_id])
 
+    def buchholz(row: RecountedRow) -> int:
+        met = [opponent for opponent, _, technical in played[row.player_id] if not technical]
+        empty = len(played[row.player_id]) - len(met) + byes.count(row.player_id) + absences.count(row.player_id)
+        return -sum(rows[opponent].points for opponent in met) - empty * row.points
+
     def lot(row: RecountedRow) -> str:
         return "" if lot_seed is None else sha256(f"{lot_seed}:lot:{row.player_id}".encode()).hexdigest()
 
     by: dict[TieBreak, Callable[[RecountedRow], float | str]] = {
+        "buchholz": buchholz,
         "head_to_head": head_to_head,
         "sonneborn_berger": sonneborn_berger,
         "wins": lambda row: -row.wins,
         "technical_losses": lambda row: row.technical_losses,
         "lot": lot,
     }
+    if ranking:
+        return [rows[player] for player in ranking]
     return sorted(
         rows.values(),
         key=lambda row: (-row.points, *(by[name](row) for name in tie_breaks), int(row.player_id[1:])),
     )
 
 
-def _recounted_row(player: str, matches: list[tuple[str, int, bool]]) -> RecountedRow:
-    points = [worth for _, worth, _ in matches]
+def _recounted_row(player: str, matches: list[tuple[str, int, bool]], byes: int) -> RecountedRow:
+    points = [worth for _, worth, _ in matches] + [3] * byes
     return RecountedRow(
         player,
         played=len(points),

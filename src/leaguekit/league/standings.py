@@ -18,7 +18,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from leaguekit.league.settings import TieBreak
+from leaguekit.formats.base import TieBreak
 from leaguekit.protocol.messages import MAX_STANDINGS, MatchResult, OwnRecord, Standing
 
 WIN_POINTS = 3
@@ -41,6 +41,11 @@ class Row(Struct, array_like=True):
     losses: int = 0
     technical_losses: int = 0
     against: dict[str, int] = {}
+    # Byes, which count as wins; and all rounds without a played game: byes, absences, and technical losses of either.
+    byes: int = 0
+    unplayed: int = 0
+    # The number of played games against each opponent. It is kept only for Buchholz.
+    opponents: dict[str, int] = {}
 
     @property
     def played(self) -> int:
@@ -66,6 +71,19 @@ class Row(Struct, array_like=True):
             self.technical_losses += step * technical
         self.against[opponent] = self.against.get(opponent, 0) + step * points
 
+    def count_without_game(self, *, is_bye: bool) -> None:
+        """Count a round without a game. A bye counts as a win."""
+        self.unplayed += 1
+        self.wins += is_bye
+        self.byes += is_bye
+
+    def count_opponent(self, opponent: str, *, technical: bool, step: int) -> None:
+        """Note for Buchholz whom the player met."""
+        if technical:
+            self.unplayed += step
+        else:
+            self.opponents[opponent] = self.opponents.get(opponent, 0) + step
+
 
 class PlacedRow(Standing, kw_only=True):
     """A row of the table, and how its rank was decided."""
@@ -77,6 +95,8 @@ class PlacedRow(Standing, kw_only=True):
     # Points in the matches among the players with equal points, and the Sonneborn–Berger score; only if needed.
     head_to_head: int | None = None
     sonneborn_berger: float | None = None
+    # The points of all opponents. A round without a played game counts as one against a player with equal points.
+    buchholz: int | None = None
 
 
 class Table:
@@ -100,6 +120,17 @@ class Table:
         # The players whose score was needed for the standings.
         self._players_with_score: set[str] = set()
         self._points: dict[str, int] = {}
+        self._counts_opponents = "buchholz" in self._order
+        self._ranking: list[str] = []
+
+    @property
+    def ranking(self) -> list[str]:
+        """The order of the players by the format. While it is empty, the points decide."""
+        return self._ranking
+
+    @ranking.setter
+    def ranking(self, ranking: list[str]) -> None:
+        self._ranking, self._standings = ranking, None
 
     def add_player(self, player_id: str, display_name: str) -> None:
         """Add a row for a player, or change the name in its row."""
@@ -135,10 +166,27 @@ class Table:
             row = self.rows[player]
             self._remove_from_level(row)
             row.count(self.rows[opponent].player_id, points, technical=technical, step=step)
+            if self._counts_opponents:
+                row.count_opponent(self.rows[opponent].player_id, technical=technical, step=step)
             self._add_to_level(row)
             self._doubled_scores.pop(player, None)
             if points:
                 self._changes.append((player, step * points))
+        self._limit_changes()
+
+    def count_without_game(self, players: Iterable[str], byes: Iterable[str]) -> None:
+        """Count a round for players without a game. A bye counts as a win."""
+        for player in players:
+            row, is_bye = self.rows[player], player in byes
+            self._remove_from_level(row)
+            row.count_without_game(is_bye=is_bye)
+            self._add_to_level(row)
+            if is_bye:
+                self._changes.append((player, WIN_POINTS))
+        self._limit_changes()
+        self._standings = None
+
+    def _limit_changes(self) -> None:
         if len(self._changes) > MAX_CHANGES:
             self._changes.clear()
             self._doubled_scores.clear()
@@ -151,6 +199,8 @@ class Table:
             for points in sorted(self._levels, reverse=True):
                 level = self._levels[points]
                 ids += self._ordered(points, level, self._order) if len(level) > 1 else level
+            if self._ranking:
+                ids, self._deciders = self._ranking, {}
             self._standings = {player: _standing(rank, self.rows[player]) for rank, player in enumerate(ids, start=1)}
         return self._standings
 
@@ -166,6 +216,7 @@ class Table:
                 decided_by=self._deciders.get(player),
                 head_to_head=taken.get(player),
                 sonneborn_berger=self._doubled_scores[player][0] / 2 if player in self._players_with_score else None,
+                buchholz=self._buchholz(player) if self._counts_opponents else None,
             )
             if rows and row.decided_by in ARBITRARY:
                 row.shown_rank = rows[-1].shown_rank = f"{rows[-1].shown_rank.removesuffix('=')}="
@@ -225,6 +276,8 @@ class Table:
                 return [(player, among[player]) for player in tied]
             case "sonneborn_berger":
                 return [(player, self._score(player)) for player in tied]
+            case "buchholz":
+                return [(player, self._buchholz(player)) for player in tied]
             case "wins":
                 return [(player, rows[player].wins) for player in tied]
             case "technical_losses":
@@ -233,6 +286,11 @@ class Table:
                 seed = self._lot_seed
                 return [(player, 0 if seed is None else -lot(seed, player)) for player in tied]
         return [(player, -int(player[1:])) for player in tied]
+
+    def _buchholz(self, player: str) -> int:
+        row, points = self.rows[player], self._points
+        met = sum(points[opponent] * times for opponent, times in row.opponents.items())
+        return met + row.unplayed * row.points
 
     def _score(self, player: str) -> int:
         """Twice the Sonneborn–Berger score: the points of beaten opponents, and half the points of drawn opponents.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
-from leaguekit.league.settings import TieBreak
+from leaguekit.formats.base import TieBreak
 from leaguekit.league.standings import ARBITRARY, Decider, PlacedRow
 
 MAX_NAMED = 6
 # At most this number of ties is described in sentences.
 MAX_TIES = 20
 _NAMES: dict[Decider, str] = {
+    "buchholz": "Buchholz",
     "head_to_head": "head-to-head",
     "sonneborn_berger": "Sonneborn–Berger",
     "wins": "wins",

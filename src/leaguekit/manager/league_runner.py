@@ -17,16 +17,17 @@ from typing import Any
 
 from leaguekit.agents.tasks import Tasks, cancel
 from leaguekit.agents.world import World
+from leaguekit.formats import parse_format
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
 from leaguekit.league.results import MAX_FAILURES
-from leaguekit.league.rounds import available_referees
-from leaguekit.league.schedule import MAX_MATCHES, match_count
+from leaguekit.league.rounds import MAX_MATCHES, available_referees, match_count, start_fault
 from leaguekit.manager.assignments import Assignments
 from leaguekit.manager.broadcasts import Broadcasts, EncodedMessage, RecipientLookup
 from leaguekit.manager.league_messages import league_completed, round_announcement, round_completed
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.outages import Outages
+from leaguekit.manager.pairing_engine import Py4Swiss
 from leaguekit.manager.publishing import Publisher, StandingsPublisher
 from leaguekit.manager.returning_agents import ReturningAgents
 from leaguekit.protocol import messages as m
@@ -96,6 +97,8 @@ class LeagueRunner:
         # Done when the last announcement is sent. For each agent, it has a future that says whether the agent answered.
         self._announced: asyncio.Future[dict[str, asyncio.Future[bool]]]
         self._is_over = False
+        # Why the next round cannot be drawn.
+        self._draw_problem: str | None = None
         self._first_match_at: float | None = None
         self._ended_at: float | None = None
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
@@ -134,6 +137,8 @@ class LeagueRunner:
         """What the league waits for, apart from agents and the operator."""
         problem = self.outages.problem
         waits = [] if problem is None else [f"the network: {problem}"]
+        if self._draw_problem is not None:
+            waits.append(f"the operator: {self._draw_problem}")
         if self._paused:
             waits.append(f"a pause to end: the last attempt at {queries.list_matches(self._paused)} was void")
         return waits + [*map(self.describe_silence, self._silent.values())][:MAX_SILENT]
@@ -184,6 +189,8 @@ class LeagueRunner:
                 await self.before_start()
             if league.is_open and self._may_start():
                 self._ledger.record(commands.start(league, self._now()))
+            if not self.outages.is_on and commands.needs_draw(league):
+                await self._draw()
             if not self.outages.is_on and (events := commands.announce_round(league, self._now())):
                 self._ledger.record(events)
                 await self._wait_until_matches_begin()
@@ -192,6 +199,28 @@ class LeagueRunner:
             if not self._changed.is_set():
                 await self._changed.wait()
         await self._finish()
+
+    async def _draw(self) -> None:
+        """Let the format draw the next round, or end the league. A change in the meantime makes the draw void."""
+        league = self._ledger.league
+        before = commands.tournament(league)
+        self._draw_problem = None
+        try:
+            made = parse_format(league.settings.format_text)
+            if (ended := made.ended(before)) is not None:
+                self._ledger.record(commands.record_end(ended, self._now()))
+                return
+            engine = Py4Swiss() if made.needs_engine else None
+            drawn = await self._world.blocking(made.draw, before, engine)
+        except Exception as error:
+            # The format of an author may raise anything. The operator repairs it, and starts the manager again.
+            self._draw_problem = f"the next round cannot be drawn: {str(error) or type(error).__name__}"
+            log.exception("the next round cannot be drawn")
+            return
+        if commands.needs_draw(league) and commands.tournament(league) == before:
+            self._ledger.record(commands.record_draw(league, drawn, commands.drawn_by(made, engine), self._now()))
+        else:
+            self._changed.set()
 
     async def _start_at_time(self, at: datetime) -> None:
         """Let the league start at a time of the wall clock.
@@ -273,7 +302,7 @@ class LeagueRunner:
             return False
         players, referees = self.start_when
         count = len(league.table.rows)
-        if match_count(count, league.settings.rounds) > MAX_MATCHES:
+        if match_count(league.settings, count) > MAX_MATCHES or start_fault(league.settings, count) is not None:
             return False
         return count >= max(players, 2) and len(available_referees(league)) >= max(referees, 1)
 

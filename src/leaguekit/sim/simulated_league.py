@@ -18,6 +18,7 @@ from random import Random
 from typing import Any, Literal, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import Agent, run_until
@@ -270,6 +271,7 @@ class SimulatedLeague:
             league_id=LEAGUE,
             game_type=self.setup.game,
             announce_lead=0.0,
+            format=self.setup.format or UNSET,
             seed_hex=self.plan.random_for("league").randbytes(32).hex(),
         )
         rng = self.plan.random_for("commits", self._runs[MANAGER])

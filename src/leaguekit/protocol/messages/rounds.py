@@ -64,6 +64,13 @@ class RoundAnnouncement(Request, kw_only=True, tag="ROUND_ANNOUNCEMENT"):
     profile: Annotated[
         Profile | UnsetType, doc("The league's profile, in the copy for referees; spec when left out", "decision 22")
     ] = UNSET
+    label: Annotated[
+        Annotated[str, Meta(max_length=100)] | UnsetType,
+        doc("What the league's format calls the round, such as Semi-finals", "decision 36"),
+    ] = UNSET
+    byes: Annotated[list[PlayerId] | UnsetType, doc("The players with a bye, which counts as a win", "decision 36")] = (
+        UNSET
+    )
 
 
 class RoundSummary(Struct, kw_only=True):
