@@ -30,8 +30,6 @@ def describe_estimate(comparison: Comparison) -> str:
         memory = "see nothing of earlier matches"
     elif comparison.league.matches == 1:
         memory = "have no earlier matches, because a league of two is one match (--players 6 gives more)"
-    elif comparison.legs == 1:
-        memory = "remember the earlier matches of their league, all against others, because no pair meets twice"
     else:
         memory = "remember the earlier matches of their league"
     how = "all points of a strategy divided by all its matches"

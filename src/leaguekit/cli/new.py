@@ -21,6 +21,9 @@ EXAMPLES = """examples:
 
 It writes the agent, a test of it and a README into a new folder. Nothing that is there is ever overwritten.
 """
+# What an agent leaves in its folder. Some of it is secret.
+_GITIGNORE = ".gitignore"
+_LEFT_BEHIND = "SHARED/\nstate.*\n__pycache__/\n"
 # What the starters call themselves.
 _NAME = "My agent"
 
@@ -75,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write(starter: _Starter, folder: Path, name: str) -> list[str]:
-    """Write a starter's files under its player's name; their names."""
+    """Write a starter's files under its player's name; their names. A .gitignore is added if the folder has none."""
     found = files("leaguekit") / "starters" / starter.folder
     texts = {one.name: one.read_text(encoding="utf-8") for one in found.iterdir() if one.is_file()}
     there = sorted(file for file in texts if (folder / file).exists())
@@ -88,6 +91,8 @@ def _write(starter: _Starter, folder: Path, name: str) -> list[str]:
         for file, text in texts.items():
             named = text.replace(_NAME, name) if file.endswith(".md") else text.replace(f'"{_NAME}"', quoted)
             (folder / file).write_text(named, encoding="utf-8")
+        if not (folder / _GITIGNORE).exists():
+            (folder / _GITIGNORE).write_text(_LEFT_BEHIND, encoding="utf-8")
     except OSError as error:
         raise CommandError(f"{folder} cannot be written: {error.strerror}; choose another --dir") from None
     return sorted(texts)

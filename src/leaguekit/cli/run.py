@@ -104,6 +104,8 @@ def run(options: argparse.Namespace) -> int:
     store = given_store or default_file
     # Raises UnicodeEncodeError for an argument that is not UTF-8, before anything is opened.
     msgspec.json.encode(plan)
+    if options.resume is None:
+        _check_own_strategies(plan)
     program.check_file_limit(FILES_PER_PROCESS * (1 + plan.referees + plan.players))
     try:
         code, display = _play(options, plan, given_store, default_file)
@@ -158,7 +160,6 @@ def new_plan(options: argparse.Namespace) -> RunPlan:
     if not 0 <= plan.move_delay <= MAX_MOVE_DELAY:
         raise CommandError(f"--move-delay must be from 0 to {MAX_MOVE_DELAY}, got {plan.move_delay:g}")
     _check_strategies(plan)
-    _check_own_strategies(plan)
     return plan
 
 
