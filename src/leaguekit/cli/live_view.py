@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from leaguekit.cli.boards import draw_boards
 from leaguekit.cli.screen import Cell, right_aligned
-from leaguekit.cli.tables import pluralize, width, with_ltr_mark
+from leaguekit.cli.tables import DEPARTURES, pluralize, width, with_ltr_mark
 from leaguekit.league.sentences import PLAYER, add_player_names
 from leaguekit.league.ties import score_text
 from leaguekit.protocol import times
@@ -149,7 +149,7 @@ def _movement_cells(row: StandingRow, at: int) -> Iterator[Cell]:
 
 
 def _player_cell(row: StandingRow, at: int) -> Cell:
-    left = {"WITHDRAWAL": " (withdrawn)", "DISQUALIFICATION": " (disqualified)"}.get(row.out or "", "")
+    left = f" ({DEPARTURES[row.out]})" if row.out in DEPARTURES else ""
     return Cell(at, f"{row.id}  {row.name}{left}", "dim" if row.out or row.state == "SUSPENDED" else "")
 
 

@@ -23,7 +23,7 @@ from leaguekit.cli.manager_client import read_admin_token
 from leaguekit.games import game, parse_game
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import MAX_MATCHES, match_count
-from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fault, unknown_setting
+from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fault, unknown_setting, with_game
 from leaguekit.match.draw import league_seed
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.protocol.errors import ProtocolError
@@ -145,7 +145,10 @@ def settings_from(options: argparse.Namespace) -> Settings:
     for name in LIMITS:
         if (fault := find_fault(name, getattr(settings, name))) is not None:
             raise CommandError(f"the settings are wrong: {fault}")
-    _check_game(settings)
+    try:
+        settings = with_game(settings)
+    except ProtocolError as error:
+        raise CommandError(f"the settings are wrong: game_type: {error.detail}") from None
     formats.check(settings)
     # Raises UnicodeEncodeError for an argument that is not UTF-8, before there is a store.
     msgspec.json.encode(settings)
@@ -171,9 +174,13 @@ def requested_settings(options: argparse.Namespace) -> dict[str, Any]:
     chosen |= {name: value for name, value in asked.items() if value is not None}
     if isinstance(source := chosen.get("game_type"), str):
         try:
-            chosen["game_type"] = known_name(source)
+            chosen["game_type"], args = parse_game(known_name(source))
         except NoSuchGame as error:
             raise CommandError(f"the settings are wrong: game_type: {error}") from None
+        except ProtocolError as error:
+            raise CommandError(f"the settings are wrong: game_type: {error.detail}") from None
+        if args:
+            chosen["game_args"] = args
     return {name: value for name, value in chosen.items() if value is not UNSET}
 
 
@@ -353,7 +360,7 @@ async def _resolve_settings(
 def _check_game(settings: Settings) -> None:
     """Refuse a league whose game is not known here."""
     try:
-        game(settings.game_type)
+        game(settings.game_type, settings.game_args or None)
     except ProtocolError as error:
         raise CommandError(f"the league cannot play {settings.game_type}: {error.detail}") from None
 

@@ -112,6 +112,7 @@ def _new_game(options: argparse.Namespace) -> int:
         "my-game": "-".join(words),
         "My game": " ".join(words).capitalize(),
     }
+    folder: Path = options.dir or Path(dashed)
     texts = {_rename(file, replaced): _rename(text, replaced) for file, text in _read("game").items()}
     _write(folder, texts)
     league_run = f"league run --game {name}.py:{class_name} --port 0"

@@ -21,6 +21,7 @@ from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.cli.run_agents import open_sockets, start_agents
 from leaguekit.cli.run_progress import RunDisplay, RunningLeague, follow
 from leaguekit.cli.stored_plans import RunPlan, is_resumable, read_run_plan, resume_command
+from leaguekit.league.rounds import start_fault
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
 from leaguekit.player.strategy_loading import OWN_STRATEGY
@@ -154,6 +155,8 @@ def new_plan(options: argparse.Namespace) -> RunPlan:
         profile=settings.profile,
         title=settings.title,
     )
+    if (fault := start_fault(settings, plan.players)) is not None:
+        raise CommandError(fault)
     if not 1 <= plan.max_concurrent <= 10:
         raise CommandError("--max-concurrent must be from 1 to 10")
     if not 0 <= plan.move_delay <= MAX_MOVE_DELAY:

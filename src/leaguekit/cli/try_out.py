@@ -24,7 +24,7 @@ from leaguekit.cli.arguments import add_game_option
 from leaguekit.cli.exchange_display import DisplayingCaller, ExchangeDisplay
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.kit import friendly_match
-from leaguekit.league.settings import Settings
+from leaguekit.league.settings import Settings, with_game
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import manager_server
 from leaguekit.player.agent import PlayerAgent
@@ -176,14 +176,16 @@ class _FriendlyMatch:
         options = self._options
         agent_socket = self._listen(options.host, options.port)
         endpoint = program.url_of_socket(agent_socket, program.outward_url(options))
-        settings = Settings(
-            league_id=f"friendly_{secrets.token_hex(4)}",
-            game_type=options.game,
-            max_players=2,
-            max_referees=1,
-            announce_lead=0.0,
-            profile=options.profile,
-            seed_hex=secrets.token_hex(32),
+        settings = with_game(
+            Settings(
+                league_id=f"friendly_{secrets.token_hex(4)}",
+                game_type=options.game,
+                max_players=2,
+                max_referees=1,
+                announce_lead=0.0,
+                profile=options.profile,
+                seed_hex=secrets.token_hex(32),
+            )
         )
         code = new_code(secrets.token_bytes(ENTROPY_BYTES))
         world = World(self._displaying_caller, self._folder)

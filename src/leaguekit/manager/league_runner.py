@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 
 # How long the matches of a round wait for players to answer its announcement.
 ANNOUNCEMENT_SECONDS = 10.0
-# At most this number of matches is named whose players are silent.
-MAX_SILENT = 5
+# After this time a player that is asked for the first time is named as silent. At most this number of matches is named.
+SILENCE_SECONDS, MAX_SILENT = 10.0, 5
 # How often the rest of a lead is computed again.
 LEAD_CHECK_SECONDS = 1.0
 # The pauses before each further attempt to deliver the message that the league has ended.
@@ -73,7 +73,9 @@ class LeagueRunner:
         self.standings_delays = self._standings.delays
         # The latest progress report of each match in play.
         self.progress: dict[str, m.MatchProgress] = {}
-        self.progress_listeners: list[Callable[[m.MatchProgress], None]] = []
+        # By match, the latest report in which a player is silent. The listeners are called with each such report.
+        self._silent: dict[str, m.MatchProgress] = {}
+        self.silence_listeners: list[Callable[[m.MatchProgress], None]] = []
         # The league starts by itself with this many players and referees. None waits for the operator.
         self.start_when: tuple[int, int] | None = None
         # Called before the league starts by itself.
@@ -139,22 +141,34 @@ class LeagueRunner:
             waits.append(f"the operator: {self._draw_problem}")
         if self._paused:
             waits.append(f"a pause to end: the last attempt at {queries.list_matches(self._paused)} was void")
-        late = [text for report in self.progress.values() if (text := self.describe_silence(report)) is not None]
-        return waits + late[:MAX_SILENT]
+        return waits + [*map(self.describe_silence, self._silent.values())][:MAX_SILENT]
 
     def note_progress(self, report: m.MatchProgress) -> None:
-        """Take a referee's report of where a match stands."""
+        """Take a referee's report of where a match stands. A player is silent if it is asked again, or thinks long."""
         self.progress[report.match_id] = report
-        for listener in self.progress_listeners:
-            listener(report)
+        self._silent.pop(report.match_id, None)
+        if not report.missing:
+            return
+        if (report.try_number or 1) > 1:
+            self._note_silence(report)
+        else:
+            asyncio.get_running_loop().call_later(SILENCE_SECONDS, self._note_silence, report)
 
-    def describe_silence(self, report: m.MatchProgress) -> str | None:
-        """Which players have let a time limit pass, and are asked again. None if no player has."""
-        if not report.missing or not report.try_number or report.try_number < 2:
-            return None
+    def _note_silence(self, report: m.MatchProgress) -> None:
+        if self.progress.get(report.match_id) is report:
+            self._silent[report.match_id] = report
+            for listener in self.silence_listeners:
+                listener(report)
+
+    def describe_silence(self, report: m.MatchProgress) -> str:
+        """Which players a match waits for."""
         players = self._ledger.league.players
-        who = [f"{players[one].meta.display_name} ({one})" for one in report.missing if one in players]
-        return f"{' and '.join(who)} in {report.match_id}: try {report.try_number} of {report.max_tries or '?'}"
+        who = [f"{players[one].meta.display_name} ({one})" for one in report.missing or () if one in players]
+        return f"{' and '.join(who)} in {report.match_id}: try {report.try_number or 1} of {report.max_tries or '?'}"
+
+    def _forget_progress(self, match_id: str) -> None:
+        self.progress.pop(match_id, None)
+        self._silent.pop(match_id, None)
 
     def _fail(self, error: BaseException) -> None:
         """Let ``run`` raise what a task has raised: a write has failed, or there is an error in this program."""
@@ -403,11 +417,11 @@ class LeagueRunner:
                     self._first_match_at = asyncio.get_running_loop().time()
                 self._hand_over(event.match_id, event.referee_id)
             case e.ResultRecorded() | e.MatchForfeited() | e.ResultCorrected() | e.MatchReplayed():
-                self.progress.pop(event.match_id, None)
+                self._forget_progress(event.match_id)
                 self._end_pause(event.match_id)
                 self._standings.schedule()
             case e.AttemptVoided():
-                self.progress.pop(event.match_id, None)
+                self._forget_progress(event.match_id)
                 self._pause(event.match_id, outage=event.outage)
             case e.RoundAnnounced():
                 self._announce(event.round_id, [*self._ledger.league.players, *self._ledger.league.referees])

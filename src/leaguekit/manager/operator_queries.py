@@ -87,10 +87,12 @@ def status(league: League, _operation: Operation) -> dict[str, Any]:
 def _standings(league: League, _operation: Operation) -> dict[str, Any]:
     rows = league.table.placed_rows()
     return {
-        "standings": msgspec.to_builtins(rows[:MAX_STANDINGS]),
+        "standings": [
+            msgspec.to_builtins(row) | {"out": league.players[row.player_id].out} for row in rows[:MAX_STANDINGS]
+        ],
         "first": first_place(rows, is_over=league.state == "LEAGUE_COMPLETED") if rows else None,
         "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
-        "order": describe_order(league.settings.tie_breaks),
+        "order": describe_order(league.settings),
     }
 
 

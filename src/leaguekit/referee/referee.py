@@ -60,12 +60,12 @@ class RefereeAgent:
         endpoint: str,
         name: str,
         version: str = "1.0.0",
-        game_types: Iterable[str] = GAMES,
+        game_types: Iterable[str] | None = None,
         max_concurrent: int = 2,
     ) -> None:
         self._world = world
-        # A game that the league plays is added to it, if it is installed.
-        games = [*game_types]
+        # The league's game is added, if it is known here.
+        games = [*(GAMES if game_types is None else game_types)]
         meta = m.RefereeMeta(
             display_name=name,
             version=version,

@@ -78,7 +78,6 @@ function standings(league, rows) {
   const heading = league.champion ? "Final table" : "Standings";
   // On a small screen only those tie-breaks have a column that were needed.
   const isNeeded = (value) => league.matches_played > 0 && rows.some((row) => row[value] !== null);
-  const isDecisive = (what) => rows.some((row) => row.decided_by === what);
   const shown = rows.map((row) => ({
     key: row.id,
     kind: row.out || row.state === "SUSPENDED" ? "absent" : null,
@@ -113,7 +112,7 @@ function standings(league, rows) {
             [short("W", "on"), "n"],
             [short("D", "rawn"), "n"],
             [short("L", "ost"), "n"],
-            [h("span", { title: "Of those lost, without play" }, "Tech."), isDecisive("technical_losses") ? "n" : "n less"],
+            [h("span", { title: "Of those lost, without play" }, "Tech."), rows.some((row) => row.technical_losses > 0) ? "n" : "n less"],
             [abbreviation("H2H", HEAD_TO_HEAD), isNeeded("head_to_head") ? "n" : "n less"],
             [abbreviation("SB", SONNEBORN_BERGER), isNeeded("sonneborn_berger") ? "n" : "n less"],
             [short("P", "oin", "ts"), "n points"],

@@ -403,18 +403,18 @@ function seatTable() {
   };
   return table(
     "Seats",
-    [["Seat", ""], ["For", "who"], ["State", "less"], ["Player", "who"], [screenReaderText("Revoke"), ""]],
+    [["Seat", ""], ["For", "who"], ["Player", "who"], [screenReaderText("Revoke"), ""]],
     seats.map((seat) => ({
       key: seat.id,
       cells: [
         seat.id,
         seat.name ? h("span", { title: seat.email || null }, name(seat.name)) : "–",
-        seat.state,
         seat.holder ? [
           h("a", { href: `#/agents/${seat.holder}` }, seat.display_name ? name(seat.display_name) : seat.holder),
           " ",
           h("span.id", seat.holder),
-        ] : "–",
+          seat.state === "revoked" && " (revoked)",
+        ] : seat.state,
         seat.state !== "revoked" && h(
           "button",
           { type: "button", onclick: revoke(seat), "aria-label": `Revoke ${seat.id}` },
