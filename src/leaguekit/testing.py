@@ -21,10 +21,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from leaguekit.agents.game_loading import known_name, load_game
+from leaguekit.agents.game_loading import known_name
 from leaguekit.agents.logs import restored_logging
 from leaguekit.agents.serving import Agent
 from leaguekit.agents.world import World
+from leaguekit.games import game as rules_of
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.kit import friendly_match
 from leaguekit.league.settings import Settings, with_game
@@ -157,8 +158,8 @@ def play_league(
 ) -> PlayedLeague:
     """Play a whole league, from the registrations to the final table. ``players`` is by name; the first is P01."""
     __tracebackhide__ = True
-    load_game(game)
     game = known_name(game)
+    rules_of(game)
     if len(players) < 2:
         raise ValueError(f"a league needs at least two players, got {len(players)}")
     named_players = {name: _make_player(entrant, name, game) for name, entrant in players.items()}
@@ -173,8 +174,8 @@ def play_league(
 def _play_series(
     choose: Entrant, opponent: Entrant, game: str, seed: int, roles: list[MatchRole], *, strict: bool
 ) -> list[PlayedMatch]:
-    load_game(game)
     game = known_name(game)
+    rules_of(game)
     pair = {ME: _make_player(choose, "P01", game), OPPONENT: _make_player(opponent, "P02", game)}
     __tracebackhide__ = True
     try:

@@ -8,8 +8,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from leaguekit.games.base import DEFAULT_GAME
-
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors name the nearest command, option or choice."""
@@ -56,6 +54,8 @@ def names(text: str) -> list[str]:
 
 def add_game_option(parser: argparse.ArgumentParser, default: str | None = None, text: str = "what is played") -> None:
     """Add ``--game``. Its value names a game that is known here; the path of a file in it is absolute."""
+    from leaguekit.games.base import DEFAULT_GAME
+
     names = f"a name, NAME(ARGUMENT=VALUE), or FILE.py:CLASS; `league games` lists names (default {DEFAULT_GAME})"
     parser.add_argument("--game", metavar="GAME", type=game_text, default=default, help=f"{text}: {names}")
 

@@ -112,7 +112,7 @@ def _new_game(options: argparse.Namespace) -> int:
         "my-game": "-".join(words),
         "My game": " ".join(words).capitalize(),
     }
-    folder: Path = options.dir or Path(dashed)
+    folder: Path = options.dir or Path("-".join(words))
     texts = {_rename(file, replaced): _rename(text, replaced) for file, text in _read("game").items()}
     _write(folder, texts)
     league_run = f"league run --game {name}.py:{class_name} --port 0"
@@ -140,7 +140,7 @@ def _read(starter: str) -> dict[str, str]:
 
 
 def _write(folder: Path, texts: dict[str, str]) -> None:
-    """Write files into a folder. Raises CommandError if one of them exists."""
+    """Write files into a folder. A .gitignore is added if it has none. Raises CommandError if a file exists."""
     there = sorted(file for file in texts if (folder / file).exists())
     if there:
         raise CommandError(f"{folder} has {', '.join(there)} already, and nothing is overwritten; choose another --dir")
@@ -148,5 +148,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for file, text in texts.items():
             (folder / file).write_text(text, encoding="utf-8")
+        if not (folder / _GITIGNORE).exists():
+            (folder / _GITIGNORE).write_text(_LEFT_BEHIND, encoding="utf-8")
     except OSError as error:
         raise CommandError(f"{folder} cannot be written: {error.strerror}; choose another --dir") from None

@@ -137,7 +137,7 @@ def _play(
 def new_plan(options: argparse.Namespace) -> RunPlan:
     """The plan of a new league, by the options."""
     settings = settings_from(options)
-    game = settings.game_type
+    game = settings.game_name
     # Of one or two strategies, each gets as many of the players.
     named = len(options.strategies or ())
     players = options.players or (named if named > 2 else DEFAULT_PLAYERS)

@@ -1,4 +1,4 @@
-"""Pictures of OpenSpiel's positions. OpenSpiel writes them as texts; boards among these are recognised by their form."""
+"""Pictures of OpenSpiel's positions, which it writes as texts. Boards among these are recognised by their form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def picture_of(view: dict[str, Any]) -> dict[str, Any]:
     """A view as a picture: as a board where there is one, otherwise as text."""
     text = view.get("end") or view.get("observation")
     if not isinstance(text, str):
-        raise ValueError("this view has no observation")
+        raise ValueError("this view has no observation")  # noqa: TRY004 - the view came from elsewhere
     return _chess_board(text) or _board(text) or {"kind": "text", "text": text[:5_000] or "hidden until the end"}
 
 
