@@ -57,7 +57,7 @@ def requested_settings(options: argparse.Namespace, in_file: Mapping[str, Any]) 
             plain = plain_format(text)
         except FormatError as error:
             raise CommandError(f"--format: {error}") from None
-        if chosen.keys() & plain.keys() and chosen != plain:
+        if chosen and plain.get("rounds", options.rounds) != options.rounds:
             raise CommandError(f"--format {options.format} and --rounds {options.rounds} contradict each other")
         chosen |= plain
     if options.seeding in ("registration", "lot"):

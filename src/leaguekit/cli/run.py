@@ -22,6 +22,7 @@ from leaguekit.cli.run_progress import RunDisplay, RunningLeague, follow
 from leaguekit.cli.stored_plans import RunPlan, is_resumable, read_run_plan, resume_command
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
+from leaguekit.league.rounds import start_fault
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
 from leaguekit.player.strategy_loading import OWN_STRATEGY
@@ -155,6 +156,8 @@ def new_plan(options: argparse.Namespace) -> RunPlan:
         profile=settings.profile,
         title=settings.title,
     )
+    if (fault := start_fault(settings, plan.players)) is not None:
+        raise CommandError(fault)
     if not 1 <= plan.max_concurrent <= 10:
         raise CommandError("--max-concurrent must be from 1 to 10")
     if not 0 <= plan.move_delay <= MAX_MOVE_DELAY:

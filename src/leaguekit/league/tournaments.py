@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from leaguekit.formats import Format
+from leaguekit.formats import Format, FormatError
 from leaguekit.formats.base import Drawn, Ended, Game, PairingEngine, PastRound, Tournament, lot
+from leaguekit.formats.swiss import has_a_first
+from leaguekit.formats.trf import PlayerInfo, write
 from leaguekit.league import events as e
 from leaguekit.league.records import Match, Round
 from leaguekit.league.settings import Settings
@@ -83,6 +85,25 @@ def total_rounds(league: League) -> int:
     if league.draws_rounds and league.state == "RUNNING_LEAGUE" and (made := league.settings.known_format) is not None:
         return made.total_rounds(len(league.seeding)) or len(league.rounds)
     return len(league.rounds)
+
+
+def tournament_report(league: League) -> str:
+    """The completed rounds as a tournament report file (TRF). The players are in the order of the seeding.
+
+    Raises FormatError before the start.
+    """
+    if not league.seeding:
+        raise FormatError("the league has not started: a tournament report file has its players by seeding")
+    so_far, settings = tournament(league), league.settings
+    ranks = league.table.standings()
+    ratings = settings.seeds or {} if settings.seeding == "rating" else {}
+    players = {}
+    for name in league.seeding:
+        display_name = ranks[name].display_name
+        rating = ratings.get(display_name)
+        players[name] = PlayerInfo(display_name, None if rating is None else round(rating), ranks[name].rank)
+    total = max(total_rounds(league), len(so_far.rounds))
+    return write(so_far, total, a_first=has_a_first(so_far), title=settings.full_name, players=players)
 
 
 def drawn_by(made: Format, engine: PairingEngine | None) -> str:
