@@ -173,7 +173,7 @@ def settings() -> str:
             low, high = LIMITS[name]
             value = f"{value.partition(' of ')[0]} from {low:g} to {high:,}"
         if "items" in field:
-            value = f"a list of {describe_schema(field['items'])}"
+            value = f"a list of {describe_schema(field.get('prefixItems', [field['items']])[0])}"
         may_change = "yes" if name in CHANGEABLE else "no"
         rows.append((f"`{name}`", value, default, field["description"], may_change, field.get(DECISION, "")))
     return table(("key", "value", "default", "meaning", "`league set`", "decision"), rows)

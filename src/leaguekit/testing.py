@@ -27,7 +27,7 @@ from leaguekit.agents.world import World
 from leaguekit.games import game as rules_of
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.kit import friendly_match
-from leaguekit.league.settings import Settings
+from leaguekit.league.settings import Settings, with_game
 from leaguekit.manager.manager import Manager
 from leaguekit.match.draw import league_seed
 from leaguekit.match.signals import Void
@@ -265,13 +265,15 @@ class _TestNetwork:
         return _summarize(ruling.report, role, referee.transcript.entries(), self._loop.time() - began, agents[ME])
 
     async def play_league(self, players: dict[str, Player], game: str, seed: int) -> PlayedLeague:
-        settings = Settings(
-            league_id=friendly_match.LEAGUE, game_type=game, announce_lead=0.0, seed_hex=league_seed(seed).hex()
+        settings = with_game(
+            Settings(
+                league_id=friendly_match.LEAGUE, game_type=game, announce_lead=0.0, seed_hex=league_seed(seed).hex()
+            )
         )
         manager = Manager(self._world(), MemoryLog(), settings, MANAGER_URL, "adm-test", grant_ids=True)
         await manager.open()
         manager.runner.start_when = (len(players), 1)
-        self._network.listen(MANAGER_URL, manager.handle)
+        self._network.listen(MANAGER_URL, manager.handle, manager.receive_document)
         referee = RefereeAgent(
             self._world(), manager_url=MANAGER_URL, endpoint=REFEREE_URL, name="Referee", max_concurrent=10
         )

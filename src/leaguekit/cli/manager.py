@@ -21,9 +21,10 @@ from leaguekit.cli.manager_client import read_admin_token
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import MAX_MATCHES, match_count
-from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fault, unknown_setting
+from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fault, unknown_setting, with_game
 from leaguekit.match.draw import league_seed
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
+from leaguekit.protocol.errors import ProtocolError
 from leaguekit.store.base import MEMORY, EventLog, StoreError, is_postgres, redact_address
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
@@ -143,9 +144,10 @@ def settings_from(options: argparse.Namespace) -> Settings:
     for name in LIMITS:
         if (fault := find_fault(name, getattr(settings, name))) is not None:
             raise CommandError(f"the settings are wrong: {fault}")
-    if settings.game_type not in GAMES:
-        known = ", ".join(sorted(GAMES))
-        raise CommandError(f"the settings are wrong: game_type must be one of {known}, got {settings.game_type!r}")
+    try:
+        settings = with_game(settings)
+    except ProtocolError as error:
+        raise CommandError(f"the settings are wrong: {error.detail}") from None
     formats.check(settings)
     # Raises UnicodeEncodeError for an argument that is not UTF-8, before there is a store.
     msgspec.json.encode(settings)

@@ -15,6 +15,7 @@ from leaguekit.games import GAMES
 from leaguekit.games.base import has_chance
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
+from leaguekit.league.outcomes import record_name
 from leaguekit.manager.pairing_engine import Py4Swiss, installed_version
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader, is_postgres
@@ -82,6 +83,8 @@ async def _verify(reader: LogReader, store: str | Path, *, as_json: bool) -> int
             progress.update(one.number)
             last = one.number
             event = audit.take(one.number, one.event)
+            if isinstance(event, ResultRecorded) and event.result.details.record_sha256:
+                audit.record(event, await reader.kept(record_name(event.match_id, event.attempt)))
             if isinstance(event, ResultRecorded) and (name := f"transcript/{event.match_id}") in transcripts:
                 audit.transcript(event, await reader.kept(name) or b"")
     return _print_result(audit, Completeness(store, last, head), as_json=as_json)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from leaguekit.formats.base import Drawn, PairingEngine
+from leaguekit.games.base import Moves
 from leaguekit.league import events as e
-from leaguekit.league.outcomes import Discrepancy, judge
+from leaguekit.league.outcomes import Discrepancy, judge, read_record
 from leaguekit.league.preconditions import ImpossibleEvent, check_preconditions
 from leaguekit.league.recount import CountedResult, RecountedRow, count_result, recount_table
 from leaguekit.league.state import League
@@ -111,6 +112,15 @@ class Audit:
             self._note(Discrepancy("an event that this version knows", f"one that it cannot read ({error})"))
             return None
         return event if self._check_and_apply(event) else None
+
+    def record(self, recorded: e.ResultRecorded, kept: bytes | None) -> None:
+        """Check the result of a long match by its record, which is kept beside the log."""
+        posted = read_record(kept, recorded.result.details)
+        if posted is None:
+            missing = Discrepancy(f"the record {recorded.result.details.record_sha256}", "none, or another one")
+            self._note(missing, recorded.match_id)
+            return
+        self._judge(recorded, posted)
 
     def transcript(self, recorded: e.ResultRecorded, text: bytes) -> None:
         """Compare the transcript of a match with the result that was just checked."""
@@ -216,7 +226,9 @@ class Audit:
         match event:
             case e.ResultRecorded():
                 self.counts.results += 1
-                self._judge(event)
+                # Without its record, a long match cannot be played again here: see ``record``.
+                if event.result.details.record_sha256 is UNSET:
+                    self._judge(event)
                 self._valid_results[event.match_id] = count_result(event.result)
             case e.ResultCorrected():
                 self.counts.corrections += 1
@@ -243,11 +255,11 @@ class Audit:
                 self._forfeits.discard(event.match_id)
                 self._valid_results.pop(event.match_id, None)
 
-    def _judge(self, event: e.ResultRecorded) -> None:
+    def _judge(self, event: e.ResultRecorded, posted: list[Moves] | None = None) -> None:
         match = self.league.matches[event.match_id]
         has_seed = not self.league.referees[event.referee_id].shows_own_token
-        game_type = self.league.settings.game_type
-        judged = judge(game_type, match, event.attempt, event.result, self._seed, has_seed=has_seed)
+        settings = self.league.settings
+        judged = judge(settings, match, event.attempt, event.result, self._seed, has_seed=has_seed, posted=posted)
         for fault in judged.faults:
             self._note(fault, event.match_id)
         for reason in judged.not_checkable:
@@ -289,13 +301,21 @@ class Audit:
             self._valid_results.values(),
             league.settings.tie_breaks,
             lot_seed,
+            league.settings.payoff_range,
             byes=self._byes,
             absences=self._absences,
             ranking=self._ranking,
         )
         for expected, row in zip(recounted, league.table.standings().values(), strict=True):
             found = RecountedRow(
-                row.player_id, row.played, row.wins, row.draws, row.losses, row.points, row.technical_losses or 0
+                row.player_id,
+                row.played,
+                row.wins,
+                row.draws,
+                row.losses,
+                row.points,
+                row.technical_losses or 0,
+                None if row.payoff is UNSET else row.payoff,
             )
             if found != expected:
                 self._note(Discrepancy(f"{expected} at rank {row.rank}, from the results", str(found)))

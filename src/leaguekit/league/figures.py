@@ -125,7 +125,7 @@ def figures(league: League, check: CancelCheck = never_cancel, *, unrated: Colle
             *_replaced_move_sentences(league),
         ],
         ties=tie_sentences(lines, league.settings.tie_breaks, MAX_TIES),
-        order=describe_order(league.settings.tie_breaks),
+        order=describe_order(league.settings),
     )
 
 

@@ -143,6 +143,7 @@ def announced_matches(league: League, names: Iterable[str], *, to_referees: bool
             player_A_endpoint=league.players[match.a].meta.contact_endpoint if to_referees else UNSET,
             player_B_endpoint=league.players[match.b].meta.contact_endpoint if to_referees else UNSET,
             referee_verifier=referee.registered.verifier if referee.shows_own_token else UNSET,
+            game_args=league.settings.game_args,
         )
         for match in matches
         for referee in [_referee(league, match)]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from leaguekit.formats import Format, FormatError, find_format, parse_format
 from leaguekit.formats.base import TieBreak
+from leaguekit.games import describe_game, game
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.protocol.fields import Count, GameType, LeagueId, Profile, Seconds
 from leaguekit.protocol.messages import TimeLimits
@@ -52,6 +53,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         str, Meta(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*\Z"), _about("What pages and reports call it")
     ] = ""
     game_type: Annotated[GameType, _about("The game", 16)] = DEFAULT_GAME
+    # Left out of the log if the game has none, as in older logs. The same is true of the payoffs.
+    game_args: Annotated[dict[str, Any] | UnsetType, _about("The game's arguments, such as `{turns = 50}`", 16)] = UNSET
+    payoff_range: Annotated[
+        tuple[float, float] | UnsetType,
+        _about("The lowest and the highest payoff of a match, if the game ranks by payoff. It is set by the game", 16),
+    ] = UNSET
     rounds: Annotated[
         Literal["single", "double"],
         _about("How often each pair meets. In a double round-robin it meets twice, with the sides swapped", 28),
@@ -129,6 +136,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return full_name(self.title, self.league_id)
 
     @property
+    def game_name(self) -> str:
+        """The game with its arguments, such as ``prisoners_dilemma(turns=50)``."""
+        return describe_game(self.game_type, self.game_args or None)
+
+    @property
     def seed_commitment(self) -> str:
         """The SHA-256 of the seed in hex. It is published from the start, so that nobody can change the seed."""
         return hashlib.sha256((self.seed_hex or "").encode()).hexdigest()
@@ -142,6 +154,20 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def heading(title: str, league_id: str) -> str:
     """What a page or a terminal calls a league at its top. A title need not say that it is a league."""
     return title or f"League {league_id}"
+
+
+def with_game(settings: Settings) -> Settings:
+    """Settings with what the game itself decides. ``game_type`` may have arguments: ``prisoners_dilemma(turns=50)``.
+
+    Raises ProtocolError (E049) if the game is not known, or cannot be made with its arguments.
+    """
+    rules = game(settings.game_type, settings.game_args or None)
+    return replace(
+        settings,
+        game_type=rules.name,
+        game_args=dict(rules.args) or UNSET,
+        payoff_range=UNSET if rules.payoff_range is None else rules.payoff_range,
+    )
 
 
 def full_name(title: str, league_id: str) -> str:

@@ -1,9 +1,12 @@
 """The table of a league. Results update its rows, and it is sorted when it is read.
 
-Points come first and the id last; in between the league's tie-breaks decide. A tie-break is evaluated only for players
-that are equal in everything before it. Head-to-head points among tied players are cached until one of these players
-gets other points. A Sonneborn–Berger score depends on the points of every opponent. A cached score is corrected by the
-changes of points since it was computed.
+Points come first and the id last; in between the league's tie-breaks decide. In a league of a game that is ranked by
+payoff, the mean payoff of a match comes before the points. A technical loss counts as the lowest payoff of the game,
+and the win by it as the highest.
+
+A tie-break is evaluated only for players that are equal in everything before it. Head-to-head points among tied
+players are cached until one of these players gets other points. A Sonneborn–Berger score depends on the points of every
+opponent. A cached score is corrected by the changes of points since it was computed.
 
 The lot is a SHA-256 of the text ``<seed in hex>:lot:<player id>``; the lower one is first. No draw of a match is made
 from such a text, so the lot tells nothing about the draws. Lots are drawn when the league starts: before that a player
@@ -16,12 +19,13 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from leaguekit.formats.base import TieBreak
 from leaguekit.protocol.messages import MAX_STANDINGS, MatchResult, OwnRecord, Standing
 
 WIN_POINTS = 3
+MILLION = 1_000_000
 
 # What decides between two players with equal points.
 Decider = TieBreak | Literal["id"]
@@ -46,6 +50,19 @@ class Row(Struct, array_like=True):
     unplayed: int = 0
     # The number of played games against each opponent. It is kept only for Buchholz.
     opponents: dict[str, int] = {}
+    # The sum of the payoffs, in millionths, and of how many matches. Sums of fractions would depend on their order.
+    payoff_sum: int = 0
+    payoff_count: int = 0
+
+    @property
+    def payoff(self) -> float:
+        """The mean payoff of a match, to six digits; 0 before the first one. Byes do not count."""
+        return round(self.payoff_sum / self.payoff_count / MILLION, 6) if self.payoff_count else 0.0
+
+    def count_payoff(self, payoff: float, step: int = 1) -> None:
+        """Add the payoff of a match, or remove it with a ``step`` of -1."""
+        self.payoff_sum += step * round(MILLION * payoff)
+        self.payoff_count += step
 
     @property
     def played(self) -> int:
@@ -102,9 +119,18 @@ class PlacedRow(Standing, kw_only=True):
 class Table:
     """The rows of all players, and their order."""
 
-    def __init__(self, tie_breaks: Iterable[TieBreak], lot_seed: str | None = None) -> None:
-        """An empty table. ``lot_seed`` is the league's seed in hex; without one the id decides instead of the lot."""
+    def __init__(
+        self,
+        tie_breaks: Iterable[TieBreak],
+        lot_seed: str | None = None,
+        payoff_range: tuple[float, float] | UnsetType = UNSET,
+    ) -> None:
+        """An empty table. ``lot_seed`` is the league's seed in hex; without one the id decides instead of the lot.
+
+        With a ``payoff_range`` the table is ranked by payoff.
+        """
         self.rows: dict[str, Row] = {}
+        self._payoff_range = payoff_range
         self._order: tuple[Decider, ...] = (*tie_breaks, "id")
         self._lot_seed = lot_seed
         self._levels: dict[int, dict[str, None]] = {}
@@ -142,9 +168,15 @@ class Table:
         self._standings = None
 
     @classmethod
-    def of(cls, tie_breaks: Iterable[TieBreak], rows: Iterable[Row], lot_seed: str | None = None) -> Table:
+    def of(
+        cls,
+        tie_breaks: Iterable[TieBreak],
+        rows: Iterable[Row],
+        lot_seed: str | None = None,
+        payoff_range: tuple[float, float] | UnsetType = UNSET,
+    ) -> Table:
         """A table of the given rows."""
-        table = cls(tie_breaks, lot_seed)
+        table = cls(tie_breaks, lot_seed, payoff_range)
         for row in rows:
             table.rows[row.player_id] = row
             table._add_to_level(row)
@@ -166,6 +198,8 @@ class Table:
             row = self.rows[player]
             self._remove_from_level(row)
             row.count(self.rows[opponent].player_id, points, technical=technical, step=step)
+            if self._payoff_range is not UNSET:
+                row.count_payoff(payoff_of(result, player, self._payoff_range), step)
             if self._counts_opponents:
                 row.count_opponent(self.rows[opponent].player_id, technical=technical, step=step)
             self._add_to_level(row)
@@ -201,7 +235,13 @@ class Table:
                 ids += self._ordered(points, level, self._order) if len(level) > 1 else level
             if self._ranking:
                 ids, self._deciders = self._ranking, {}
-            self._standings = {player: _standing(rank, self.rows[player]) for rank, player in enumerate(ids, start=1)}
+            elif self._payoff_range is not UNSET:
+                # The sort is stable: players with equal payoffs stay in the order of their points and tie-breaks.
+                ids.sort(key=lambda player: -self.rows[player].payoff)
+            self._standings = {
+                player: _standing(rank, self.rows[player], has_payoff=self._payoff_range is not UNSET)
+                for rank, player in enumerate(ids, start=1)
+            }
         return self._standings
 
     def placed_rows(self) -> list[PlacedRow]:
@@ -218,6 +258,8 @@ class Table:
                 sonneborn_berger=self._doubled_scores[player][0] / 2 if player in self._players_with_score else None,
                 buchholz=self._buchholz(player) if self._counts_opponents else None,
             )
+            if rows and row.payoff != rows[-1].payoff:
+                row.decided_by = None
             if rows and row.decided_by in ARBITRARY:
                 row.shown_rank = rows[-1].shown_rank = f"{rows[-1].shown_rank.removesuffix('=')}="
             rows.append(row)
@@ -318,11 +360,21 @@ def lot(seed_hex: str, player_id: str) -> int:
     return int(hashlib.sha256(f"{seed_hex}:lot:{player_id}".encode()).hexdigest(), 16)
 
 
+def payoff_of(result: MatchResult, player: str, payoff_range: tuple[float, float]) -> float:
+    """What a player won in a match. A result without payoffs counts as the lowest or the highest."""
+    payoffs = result.details.payoffs
+    if payoffs is UNSET or player not in payoffs or is_technical(result):
+        low, high = payoff_range
+        points = result.score[player]
+        return high if points == WIN_POINTS else (low + high) / 2 if points else low
+    return payoffs[player]
+
+
 def is_technical(result: MatchResult) -> bool:
     return result.details.status == "TECHNICAL_LOSS"
 
 
-def _standing(rank: int, row: Row) -> Standing:
+def _standing(rank: int, row: Row, *, has_payoff: bool = False) -> Standing:
     return Standing(
         rank=rank,
         player_id=row.player_id,
@@ -333,4 +385,5 @@ def _standing(rank: int, row: Row) -> Standing:
         losses=row.losses,
         points=row.points,
         technical_losses=row.technical_losses,
+        payoff=row.payoff if has_payoff else UNSET,
     )

@@ -113,7 +113,9 @@ class League:
     def new_table(self, rows: Iterable[Row] = ()) -> Table:
         """A table of the given rows, with the tie-breaks of this league."""
         has_started = self.state in ("RUNNING_LEAGUE", "LEAGUE_COMPLETED")
-        return Table.of(self.settings.tie_breaks, rows, (self.settings.seed_hex or "") if has_started else None)
+        settings = self.settings
+        lot_seed = (settings.seed_hex or "") if has_started else None
+        return Table.of(settings.tie_breaks, rows, lot_seed, settings.payoff_range)
 
     def agent(self, agent_id: str) -> Player | Referee | None:
         return self.players.get(agent_id) or self.referees.get(agent_id)
@@ -142,7 +144,7 @@ class League:
 
     def _league_created(self, event: e.LeagueCreated) -> None:
         self.settings = event.settings
-        self.table = Table(event.settings.tie_breaks)
+        self.table = Table(event.settings.tie_breaks, payoff_range=event.settings.payoff_range)
 
     def _player_registered(self, event: e.PlayerRegistered) -> None:
         player = self.players.get(event.player_id)

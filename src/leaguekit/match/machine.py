@@ -386,6 +386,7 @@ class Match:
                 drawn=drawn_number(game, self.record),
                 choices=choices_of(self.record),
                 make_evidence=self._evidence(),
+                record=self.record,
             )
             return [self._enter("DRAWING_NUMBER"), *self._finish(verdict)]
         movers = game.to_move(position)

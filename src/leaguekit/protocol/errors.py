@@ -166,6 +166,14 @@ _ENTRIES = (
         severity="Critical",
         retryable=True,
     ),
+    CatalogueEntry(
+        "E061",
+        "RECORD_MISSING",
+        "The record of the match is missing.",
+        "Post the record, then report again.",
+        severity="Medium",
+        retryable=True,
+    ),
 )
 CATALOGUE: dict[str, CatalogueEntry] = {entry.code: entry for entry in _ENTRIES}
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Any, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from leaguekit.formats import FormatError, parse_format
 from leaguekit.formats.base import Game as PlayedGame
 from leaguekit.formats.base import Pair, PastRound, Tournament
 from leaguekit.games import game
 from leaguekit.games.base import Side, has_chance
-from leaguekit.league.settings import Settings
+from leaguekit.league.settings import Settings, with_game
 from leaguekit.league.standings import PlacedRow, Row, Table
 from leaguekit.league.ties import MAX_TIES, tie_sentences
 from leaguekit.manager.pairing_engine import Py4Swiss
@@ -36,7 +36,7 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import MatchRole
 from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, ResultDetails, Standing
-from leaguekit.sim.match_cache import MAX_ENTRIES, Chance, MatchCache, Turn
+from leaguekit.sim.match_cache import MAX_ENTRIES, MatchCache, Turn
 
 # The first attempt at a match always succeeds.
 _ATTEMPT = 1
@@ -109,9 +109,9 @@ class DirectLeague:
         *,
         fresh: bool = False,
     ) -> None:
-        self._settings = settings
+        self._settings = settings = with_game(settings)
         self._fresh = fresh
-        self.game = game(settings.game_type)
+        self.game = game(settings.game_name)
         self._cache = MatchCache(self.game, max_entries)
         self.players = {
             (one := player_id(number)): Player(
@@ -162,8 +162,8 @@ class DirectLeague:
             for match in matches:
                 for player in (match.a, match.b):
                     player.random.seed((seed, player.id, match.id, _ATTEMPT))
-                roll = partial(self._roll, seed_of(match.id, _ATTEMPT)) if self._has_chance else _no_chance
-                verdict = self._cache.play(roll, partial(self._choose, match))
+                match_seed = seed_of(match.id, _ATTEMPT) if self._has_chance else b""
+                verdict = self._cache.play(match_seed, partial(self._choose, match))
                 self._record(match, verdict)
                 if self._rounds is None:
                     self._games.append(PlayedGame(match.a.id, match.b.id, (verdict.score["A"], verdict.score["B"])))
@@ -222,13 +222,9 @@ class DirectLeague:
 
     def _table(self) -> Table:
         rows = [player.row for player in self.players.values()]
-        table = Table.of(self._settings.tie_breaks, rows, self._seed.hex())
+        table = Table.of(self._settings.tie_breaks, rows, self._seed.hex(), self._settings.payoff_range)
         table.ranking = self._ranking
         return table
-
-    def _roll(self, seed: bytes, node: Chance) -> Any:
-        """What chance gives in a match with this seed."""
-        return self.game.roll(node.position, seed, node.step)
 
     def _choose(self, match: _ScheduledMatch, turn: Turn) -> int:
         """Ask the player whose turn it is. Returns the index of its option."""
@@ -271,6 +267,8 @@ class DirectLeague:
         for side, player, opponent, other_side in sides:
             points = verdict.score[side]
             player.row.count(opponent.id, points)
+            if verdict.payoffs is not None:
+                player.row.count_payoff(verdict.payoffs[side == "B"])
             if self.counts_meetings:
                 player.met[opponent.id] = player.met.get(opponent.id, 0) + 1
                 player.row.count_opponent(opponent.id, technical=False, step=1)
@@ -290,10 +288,6 @@ class DirectLeague:
                     role=_ROLES[side],
                 )
             )
-
-
-def _no_chance(node: Chance) -> Any:
-    raise RuntimeError(f"chance moves in step {node.step} of a game that has neither odds nor a roll")
 
 
 def _judge(player: Player, thought: StrategyResult, ctx: Context, options: list[Any]) -> int:
@@ -328,5 +322,6 @@ def _result(match: _ScheduledMatch, verdict: Verdict) -> MatchResult:
             choices={ids[side]: choice for side, choice in verdict.choices.items()},
             status=verdict.status,
             ruling=verdict.ruling,
+            payoffs=UNSET if verdict.payoffs is None else {ids["A"]: verdict.payoffs[0], ids["B"]: verdict.payoffs[1]},
         ),
     )

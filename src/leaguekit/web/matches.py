@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, cast
 
 import msgspec
 from msgspec import UNSET
 
-from leaguekit.games import GAMES
-from leaguekit.games.base import Side
-from leaguekit.games.records import steps_from_choices
+from leaguekit.games import find_game
+from leaguekit.games.base import Moves, Side
+from leaguekit.games.records import positions, steps_from_choices
 from leaguekit.league import events as e
-from leaguekit.league.outcomes import judge
+from leaguekit.league.outcomes import judge, read_record, record_name
 from leaguekit.league.records import Match, Outcome
 from leaguekit.league.transcripts import check_transcript
 from leaguekit.manager.ledger import Ledger
@@ -76,7 +78,7 @@ async def match_page(
         draw=None,
         verification=None,
         moves={},
-        steps=[] if match.outcome is None else game_steps(league.settings.game_type, match.outcome),
+        steps=[] if match.outcome is None else game_steps(league.settings.game_name, match.outcome),
         messages=[],
         news=[],
     )
@@ -94,7 +96,14 @@ async def match_page(
             page.evidence = None if details.evidence is UNSET else remove_addresses(details.evidence)
             page.draw = _draw(details)
             page.moves = {name: move_counts(origins) for name, origins in (details.move_origins or {}).items()}
-            page.verification = _verification(projection, match, recorded, transcript)
+            posted = None
+            if details.record_sha256 is not UNSET:
+                posted = read_record(await reader.kept(record_name(match_id, recorded.attempt)), details)
+            page.verification = _verification(projection, match, recorded, transcript, posted)
+            record = posted or details.record
+            if match.outcome is not None and record:
+                steps = cast("Sequence[Moves]", record)
+                page.steps = game_steps(league.settings.game_name, match.outcome, steps)
     return page
 
 
@@ -157,12 +166,16 @@ def _draw(details: ResultDetails) -> Draw | None:
 
 
 def _verification(
-    projection: Projection, match: Match, recorded: e.ResultRecorded, transcript: MatchTranscript | None
+    projection: Projection,
+    match: Match,
+    recorded: e.ResultRecorded,
+    transcript: MatchTranscript | None,
+    posted: Sequence[Moves] | None,
 ) -> Verification:
     settings = projection.league.settings
     seed = None if settings.seed_hex is None else bytes.fromhex(settings.seed_hex)
     has_seed = not projection.league.referees[recorded.referee_id].shows_own_token
-    judged = judge(settings.game_type, match, recorded.attempt, recorded.result, seed, has_seed=has_seed)
+    judged = judge(settings, match, recorded.attempt, recorded.result, seed, has_seed=has_seed, posted=posted)
     faults = judged.faults
     if transcript is not None and transcript.attempt == recorded.attempt:
         faults = [*faults, *check_transcript(recorded, transcript)]
@@ -175,14 +188,17 @@ def _verification(
     )
 
 
-def game_steps(game_type: str, outcome: Outcome) -> list[Step]:
-    """The game played again as far as its moves are known; empty if it cannot be."""
-    if (game := GAMES.get(game_type)) is None:
+def game_steps(game_name: str, outcome: Outcome, record: Sequence[Moves] | None = None) -> list[Step]:
+    """A game played again from its record, or else as far as its choices tell; empty if it cannot be."""
+    if (game := find_game(game_name)) is None:
         return []
     choices: dict[Side, str | None] = {"A": outcome.choice_a, "B": outcome.choice_b}
     steps = [Step(moves={}, view=game.view(game.start(), None))]
+    played: Iterable[tuple[Moves, Any]] = steps_from_choices(game, outcome.drawn_number, choices)
+    if record is not None:
+        played = zip(record, islice(positions(game, record), 1, None), strict=False)
     try:
-        for moves, position in steps_from_choices(game, outcome.drawn_number, choices):
+        for moves, position in played:
             view = game.view(position, None)
             # What chance gave in secret is not a step that can be seen.
             if "chance" not in moves or view != steps[-1].view:

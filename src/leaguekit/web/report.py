@@ -277,7 +277,7 @@ class Report:
         if row.decided_by != "referee":
             why = f": {insert_names(remove_addresses(one.why), self._names)}" if one.why else ""
             parts.append(f"Decided by the {row.decided_by}{why}.")
-        played = game_steps(self._figures.game_type, one.match.outcome)
+        played = game_steps(self._league.settings.game_name, one.match.outcome)
         drawn = drawing(self._figures.game_type, played[-1].view) if played else None
         if drawn is None:
             choices = row.choices or ()

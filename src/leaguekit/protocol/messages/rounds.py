@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -51,6 +51,7 @@ class AnnouncedMatch(Struct, kw_only=True, gc=False):
             "decision 19",
         ),
     ] = UNSET
+    game_args: Annotated[dict[str, Any] | UnsetType, doc("The game's arguments, if it has any", "003-L0012")] = UNSET
 
 
 class RoundAnnouncement(Request, kw_only=True, tag="ROUND_ANNOUNCEMENT"):
@@ -114,6 +115,9 @@ class FinalStanding(Struct, kw_only=True):
     wins: Annotated[Count | UnsetType, doc("Matches won", "001-L0779")] = UNSET
     draws: Annotated[Count | UnsetType, doc("Matches drawn", "001-L0780")] = UNSET
     losses: Annotated[Count | UnsetType, doc("Matches lost", "001-L0781")] = UNSET
+    payoff: Annotated[
+        float | UnsetType, doc("The mean payoff of a match, if the league is ranked by it", "003-L0012")
+    ] = UNSET
 
 
 class LeagueCompleted(Request, kw_only=True, tag="LEAGUE_COMPLETED"):
