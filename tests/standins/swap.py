@@ -3,7 +3,7 @@
 python -m tests.standins.swap [--short]
 
 Every mixture plays a whole league over real sockets, with every agent in a process of its own. A league is good if
-those have met that meet in its format, there is no technical loss, and every agent has ended by itself with exit code 0.
+those have met that meet in its format, there is no technical loss, and every agent has ended by itself with code 0.
 """
 
 from __future__ import annotations
