@@ -33,7 +33,10 @@ def test_a_plain_cell_is_its_text() -> None:
         (None, "a picture must be a dict whose kind is one of grid, cards, text"),
         ({"kind": "svg"}, "a picture must be a dict whose kind"),
         ({"kind": []}, "a picture must be a dict whose kind"),
-        ({"kind": "grid"}, "a picture of kind grid has caption, column_labels, row_labels, rows, and nothing else"),
+        (
+            {"kind": "grid"},
+            "a picture of kind grid has caption, column_labels, moves, row_labels, rows, and nothing else",
+        ),
         ({"kind": "text", "text": "a", "html": "b"}, "a picture of kind text has caption, text, and nothing else"),
         ({"kind": "text", "text": 4}, "text must be text of at most 5,000 characters"),
         ({"kind": "text", "text": "a", "caption": "x" * (MAX_TEXT + 1)}, "a caption must be text of at most 5,000"),

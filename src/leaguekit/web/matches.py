@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET
 
-from leaguekit.games import GAMES
+from leaguekit.games import find_game
 from leaguekit.games.base import Side
+from leaguekit.games.pictures import name_players, picture_of
 from leaguekit.games.records import steps_from_choices
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import judge
 from leaguekit.league.records import Match, Outcome
+from leaguekit.league.state import League
 from leaguekit.league.transcripts import check_transcript
 from leaguekit.manager.ledger import Ledger
 from leaguekit.match.draw import opens
@@ -22,13 +25,17 @@ from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDe
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.referee.transcripts import describe_message, redact_wire
 from leaguekit.store.base import LogReader
-from leaguekit.web.page_types import Draw, MatchPage, Message, Step, Verification
+from leaguekit.web.api_types import InPlay
+from leaguekit.web.page_types import Draw, MatchPage, Message, PicturesPage, Step, Verification
 from leaguekit.web.pages import NotFound
+from leaguekit.web.pictures import match_picture
 from leaguekit.web.projection import Projection, news_item
 from leaguekit.web.rows import in_play_row, match_row, move_counts
 
 # A match that was voided and replayed many times has more events than anybody reads.
 MAX_NEWS = 50
+# The pictures of one answer, and the steps beyond which there are none.
+MAX_PICTURES, MAX_STEPS = 50, 10_000
 # The public fields of a message, beside its type: no secrets and no addresses.
 PUBLIC_FIELDS = (
     "role_in_match",
@@ -61,15 +68,12 @@ async def match_page(
 ) -> MatchPage:
     """Everything public about a match. Raises NotFound."""
     league = projection.league
-    match = league.matches.get(match_id)
-    if match is None:
-        there_are = "they are called R1M1, R1M2 …" if league.matches else "there is no schedule yet"
-        raise NotFound(f"There is no match {match_id[:50]} in this league; {there_are}.")
+    match = _find_match(league, match_id)
     page = MatchPage(
         seq=projection.number,
         match=match_row(league, match),
         game_type=league.settings.game_type,
-        in_play=in_play_row(league, match, progress) if match.in_play else None,
+        in_play=_in_play(league, match, progress) if match.in_play else None,
         voids=match.voids,
         flags=remove_addresses(list(league.flags.get(match_id, ()))),
         evidence=None,
@@ -79,6 +83,8 @@ async def match_page(
         steps=[] if match.outcome is None else game_steps(league.settings.game_type, match.outcome),
         messages=[],
         news=[],
+        before=_neighbour(league, match, -1),
+        after=_neighbour(league, match, 1),
     )
     has_ended, numbers, reader = match.has_ended, projection.event_numbers(match_id)[-MAX_NEWS:], ledger.log
     # The latest of these events may not be in the log yet.
@@ -96,6 +102,39 @@ async def match_page(
             page.moves = {name: move_counts(origins) for name, origins in (details.move_origins or {}).items()}
             page.verification = _verification(projection, match, recorded, transcript)
     return page
+
+
+def pictures_page(projection: Projection, match_id: str, offset: int, limit: int) -> PicturesPage:
+    """The pictures of some steps of a match that is over. Raises NotFound."""
+    settings, match = projection.league.settings, _find_match(projection.league, match_id)
+    steps = [] if match.outcome is None else game_steps(settings.game_type, match.outcome)
+    game, shown = find_game(settings.game_type), steps[offset : offset + limit]
+    pictures = [name_players(picture_of(game, step.view), match.a, match.b) for step in shown]
+    return PicturesPage(seq=projection.number, total=len(steps), offset=offset, pictures=pictures)
+
+
+def _find_match(league: League, match_id: str) -> Match:
+    if (match := league.matches.get(match_id)) is not None:
+        return match
+    there_are = "they are called R1M1, R1M2 …" if league.matches else "there is no schedule yet"
+    raise NotFound(f"There is no match {match_id[:50]} in this league; {there_are}.")
+
+
+def _in_play(league: League, match: Match, progress: MatchProgress | None) -> InPlay:
+    picture = match_picture(league.settings.game_type, match, progress)
+    return in_play_row(league, match, progress, picture)
+
+
+def _neighbour(league: League, match: Match, step: Literal[-1, 1]) -> str | None:
+    """The match before or after a match in the schedule."""
+    names = league.rounds[match.round_id - 1].matches
+    place = names.index(match.id) + step
+    if 0 <= place < len(names):
+        return names[place]
+    round_id = match.round_id + step
+    if not 1 <= round_id <= len(league.rounds):
+        return None
+    return league.rounds[round_id - 1].matches[min(step, 0)]
 
 
 async def _event(reader: LogReader, number: int) -> e.Event:
@@ -177,7 +216,7 @@ def _verification(
 
 def game_steps(game_type: str, outcome: Outcome) -> list[Step]:
     """The game played again as far as its moves are known; empty if it cannot be."""
-    if (game := GAMES.get(game_type)) is None:
+    if (game := find_game(game_type)) is None:
         return []
     choices: dict[Side, str | None] = {"A": outcome.choice_a, "B": outcome.choice_b}
     steps = [Step(moves={}, view=game.view(game.start(), None))]

@@ -20,7 +20,7 @@ from leaguekit.web import api_types, figures_cache, page_types, pages
 from leaguekit.web.api_types import JsonObject
 from leaguekit.web.figures_cache import FiguresCache
 from leaguekit.web.files import page_files
-from leaguekit.web.matches import match_page
+from leaguekit.web.matches import MAX_PICTURES, MAX_STEPS, match_page, pictures_page
 from leaguekit.web.metrics_exporter import MetricsExporter
 from leaguekit.web.openapi import Description, PageDescription, StreamDescription, openapi_document
 from leaguekit.web.parameters import BadParameter, Parameter, clamp, read_parameters
@@ -208,6 +208,13 @@ _API_ROUTES = (
         "A match: what was said in it, the ruling and its evidence, the draw, the game step by step",
         _match,
         (_MATCH_ID,),
+    ),
+    _page_route(
+        "/api/pictures/{match_id}",
+        "The pictures of the steps of a match that is over",
+        _of_projection(pictures_page),
+        (_MATCH_ID, _OFFSET, _limit(MAX_PICTURES)),
+        max_offset=lambda _: MAX_STEPS,
     ),
     _page_route(
         "/api/agents",
