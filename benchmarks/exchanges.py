@@ -29,7 +29,7 @@ from agents import (
 )
 from leagues import Shape
 
-from leaguekit.league.schedule import round_robin
+from leaguekit.formats.round_robin import RoundRobin
 
 NEEDED = (ANNOUNCEMENT, ASSIGNMENT, CALL, INVITATION, OVER, REPORT, ROUND_OVER, STANDINGS, TRANSCRIPT)
 # Not sent in every recorded league; what stands in is about as long.
@@ -59,7 +59,7 @@ def record(shape: Shape) -> Recorded:
     # Of each kind the one of middling size.
     messages = {kind: sorted(kept, key=_size)[len(kept) // 2] for kind, kept in seen.items()}
     messages |= {kind: messages[other] for kind, other in STAND_INS.items() if kind not in messages}
-    rounds = round_robin([str(player) for player in range(shape.players)])[: shape.rounds]
+    rounds = RoundRobin().whole([str(player) for player in range(shape.players)])[: shape.rounds]
     everybody = shape.players + shape.referees
     extra = {
         STANDINGS: counts[STANDINGS] / shape.players - counts[ROUND_OVER] / everybody,

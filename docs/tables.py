@@ -167,13 +167,13 @@ def settings() -> str:
     schema = msgspec.json.schema(Settings)["$defs"]["Settings"]
     rows = []
     for name, field in schema["properties"].items():
-        default = "" if name in MADE else f"`{json.dumps(field['default'])}`"
+        default = f"`{json.dumps(field['default'])}`" if "default" in field and name not in MADE else ""
         value = describe_schema(field)
         if name in LIMITS:
             low, high = LIMITS[name]
             value = f"{value.partition(' of ')[0]} from {low:g} to {high:,}"
         if "items" in field:
-            value = f"a list of {describe_schema(field['items'])}"
+            value = f"a list of {describe_schema(field.get('prefixItems', [field['items']])[0])}"
         may_change = "yes" if name in CHANGEABLE else "no"
         rows.append((f"`{name}`", value, default, field["description"], may_change, field.get(DECISION, "")))
     return table(("key", "value", "default", "meaning", "`league set`", "decision"), rows)

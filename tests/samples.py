@@ -342,6 +342,14 @@ SAMPLES: tuple[m.Message, ...] = (
         picture={"kind": "grid", "rows": [["X", "", ""], ["", "", ""], ["", "", ""]]},
     ),
     m.MatchProgressAck(**_manager, status="ACKNOWLEDGED", match_id="R1M1"),
+    m.MatchRecord(
+        **_referee,
+        auth_token="tok-ref01-secret",
+        league_id=LEAGUE,
+        match_id="R1M1",
+        attempt=1,
+        record=[{"chance": 4}, {"A": "x", "B": [1]}],
+    ),
     m.MatchTranscript(
         **_referee,
         auth_token="tok-ref01-secret",

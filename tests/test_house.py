@@ -22,6 +22,7 @@ LAYERS = (
     ("protocol",),
     ("games",),
     ("match",),
+    ("formats",),
     ("league",),
     ("transport", "store"),
     ("agents",),
@@ -43,7 +44,7 @@ INNER_LAYERS = {
     "kit": (("manager", "referee", "player"),),
 }
 # The core is pure: what it needs of the world is passed in.
-PURE = ("league", "match", "games")
+PURE = ("league", "formats", "match", "games")
 WORLD = {"asyncio", "socket", "time", "random", "secrets", "os", "pathlib", "sqlite3", "threading", "subprocess"}
 # Games are replaceable. Only these files and folders name the game of the documents or its two messages.
 NAMES_THE_GAME = {

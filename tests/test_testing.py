@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 import pytest
@@ -101,6 +103,26 @@ def test_a_strategy_that_fails_fails_the_test_with_the_reason(choose: Any, why: 
         play_match("random", choose)
     with pytest.raises(StrategyFailed, match=f"Mine: R1M1: {why}"):
         play_league({"Mine": choose, "Theirs": "random"})
+
+
+def test_a_failure_shows_the_author_only_what_is_the_authors(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(StrategyFailed) as failed:
+        play_match(boom, game="tic_tac_toe")
+    # The functions that pytest hides, and no other of leaguekit or asyncio.
+    functions = [frame.name for frame in extract_tb(failed.value.__traceback__)][1:]
+    assert functions == ["play_match", "_play_series"]
+    cause = failed.value.__cause__
+    assert cause is not None
+    assert [frame.name for frame in extract_tb(cause.__traceback__)] == ["boom"]
+    # The trace is that of the cause, and nothing is repeated in the log.
+    assert "\n" not in str(failed.value)
+    assert caplog.records == []
+
+
+def test_all_moves_of_a_small_board_are_listed() -> None:
+    all_moves = re.escape(str([*range(9)]))
+    with pytest.raises(StrategyFailed, match=rf"chose 9, which is none of {all_moves}; played \d instead"):
+        play_match(lambda ctx: 9, game="tic_tac_toe")
 
 
 @pytest.mark.parametrize(("choose", "why"), FAILING)

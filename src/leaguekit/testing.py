@@ -11,7 +11,9 @@ match. If a strategy raises, takes too long or makes an illegal move, the test f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+import logging
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count, cycle, islice
@@ -19,12 +21,13 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+from leaguekit.agents.logs import restored_logging
 from leaguekit.agents.serving import Agent
 from leaguekit.agents.world import World
 from leaguekit.games import game as rules_of
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.kit import friendly_match
-from leaguekit.league.settings import Settings
+from leaguekit.league.settings import Settings, with_game
 from leaguekit.manager.manager import Manager
 from leaguekit.match.draw import league_seed
 from leaguekit.match.signals import Void
@@ -64,7 +67,8 @@ class StrategyFailed(AssertionError):
 
     def __init__(self, name: str, replaced: Sequence[ReplacedMove]) -> None:
         self.replaced = [*replaced]
-        super().__init__(f"{name}: {replaced[0]}")
+        # What a strategy raised is the cause of this exception, with its traceback.
+        super().__init__(f"{name}: {replaced[0].summary}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +131,7 @@ def play_match(
 
     If it is ``strict``, raises StrategyFailed if a move of either player had to be replaced.
     """
+    __tracebackhide__ = True
     return _play_series(choose, opponent, game, seed, [role], strict=strict)[0]
 
 
@@ -143,6 +148,7 @@ def play_series(
 
     In a league a pair meets once, or twice with ``--rounds double``.
     """
+    __tracebackhide__ = True
     return _play_series(choose, opponent, game, seed, [*islice(cycle(ROLES), matches)], strict=strict)
 
 
@@ -150,11 +156,13 @@ def play_league(
     players: Mapping[str, Entrant], *, game: str = DEFAULT_GAME, seed: int = 1, strict: bool = True
 ) -> PlayedLeague:
     """Play a whole league, from the registrations to the final table. ``players`` is by name; the first is P01."""
+    __tracebackhide__ = True
     rules_of(game)
     if len(players) < 2:
         raise ValueError(f"a league needs at least two players, got {len(players)}")
     named_players = {name: _make_player(entrant, name, game) for name, entrant in players.items()}
-    played = _run_in_virtual_time(seed, lambda network: network.play_league(named_players, game, seed))
+    with _logged_unless(strict):
+        played = _run_in_virtual_time(seed, lambda network: network.play_league(named_players, game, seed))
     for name, replaced in played.replaced.items():
         if strict and replaced:
             raise StrategyFailed(name, replaced) from replaced[0].error
@@ -166,7 +174,24 @@ def _play_series(
 ) -> list[PlayedMatch]:
     rules_of(game)
     pair = {ME: _make_player(choose, "P01", game), OPPONENT: _make_player(opponent, "P02", game)}
-    return _run_in_virtual_time(seed, lambda network: network.play_series(pair, game, seed, roles, strict=strict))
+    __tracebackhide__ = True
+    try:
+        with _logged_unless(strict):
+            return _run_in_virtual_time(
+                seed, lambda network: network.play_series(pair, game, seed, roles, strict=strict)
+            )
+    except StrategyFailed as failed:
+        # Without the frames below, which say nothing about the strategy.
+        raise failed.with_traceback(None) from failed.__cause__
+
+
+@contextmanager
+def _logged_unless(strict: bool) -> Iterator[None]:
+    """A context in which the agents log, unless a failure ends the test. What they log would repeat its text."""
+    with restored_logging() as package:
+        if strict:
+            package.setLevel(logging.CRITICAL + 1)
+        yield
 
 
 def _make_player(entrant: Entrant, name: str, game: str) -> Player:
@@ -240,13 +265,15 @@ class _TestNetwork:
         return _summarize(ruling.report, role, referee.transcript.entries(), self._loop.time() - began, agents[ME])
 
     async def play_league(self, players: dict[str, Player], game: str, seed: int) -> PlayedLeague:
-        settings = Settings(
-            league_id=friendly_match.LEAGUE, game_type=game, announce_lead=0.0, seed_hex=league_seed(seed).hex()
+        settings = with_game(
+            Settings(
+                league_id=friendly_match.LEAGUE, game_type=game, announce_lead=0.0, seed_hex=league_seed(seed).hex()
+            )
         )
         manager = Manager(self._world(), MemoryLog(), settings, MANAGER_URL, "adm-test", grant_ids=True)
         await manager.open()
         manager.runner.start_when = (len(players), 1)
-        self._network.listen(MANAGER_URL, manager.handle)
+        self._network.listen(MANAGER_URL, manager.handle, manager.receive_document)
         referee = RefereeAgent(
             self._world(), manager_url=MANAGER_URL, endpoint=REFEREE_URL, name="Referee", max_concurrent=10
         )

@@ -33,6 +33,7 @@ from leaguekit.cli import main
         ("run --referees 0", "usage: league run ", "argument --referees: it must be at least 1, got 0"),
         ("standings --port 80", "usage: league standings ", "`league standings --help` lists the options"),
         ("verify league.db other.db", "usage: league verify ", "unrecognized arguments: other.db\n"),
+        ("new Alice", "usage: league new ", "did you mean `league new player Alice`?"),
         ("check player --timeuot 3", "usage: league check player ", "did you mean --timeout?"),
     ],
 )
@@ -45,6 +46,15 @@ def test_a_wrong_argument_shows_the_usage_of_its_command_and_what_is_near(
     assert (end.value.code, out) == (2, "")
     assert err.startswith(usage)
     assert error in err
+
+
+def test_the_bare_command_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["--help"]):
+        with pytest.raises(SystemExit) as end:
+            main(arguments)
+        out, err = capsys.readouterr()
+        assert (end.value.code, err) == (0, "")
+        assert "begin with:" in out
 
 
 def test_a_number_may_be_written_as_the_output_shows_it(capsys: pytest.CaptureFixture[str]) -> None:

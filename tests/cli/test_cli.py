@@ -58,7 +58,7 @@ def test_the_version_is_told() -> None:
     assert league("--version").stdout.startswith("leaguekit ")
 
 
-@pytest.mark.parametrize("arguments", [[], ["fly"], ["explain"], ["schema", "--fast"]])
+@pytest.mark.parametrize("arguments", [["fly"], ["explain"], ["schema", "--fast"]])
 def test_a_wrong_call_says_how_it_should_be(arguments: list[str]) -> None:
     done = league(*arguments)
     assert done.returncode == 2

@@ -27,7 +27,9 @@ def test_a_starter_is_written_into_a_folder_after_its_name(
 ) -> None:
     assert main(["new", "player", "Alice's  Agent", *options]) == 0
     folder = Path("alice-s-agent")
-    assert {path.name for path in folder.iterdir()} == files
+    assert {path.name for path in folder.iterdir()} == files | {".gitignore"}
+    # What holds a token is not for a repository.
+    assert {"SHARED/", "state.*"} <= {*(folder / ".gitignore").read_text().splitlines()}
     texts = "".join(path.read_text() for path in folder.iterdir())
     assert "My agent" not in texts
     assert '"Alice\'s Agent"' in texts
@@ -38,12 +40,13 @@ def test_a_starter_is_written_into_a_folder_after_its_name(
 def test_nothing_is_ever_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
     Path("mine").mkdir()
     Path("mine", "agent.py").write_text("mine")
+    Path("mine", ".gitignore").write_text("mine")
     assert main(["new", "player", "Alice", "--dir", "mine"]) == 2
     assert "mine has agent.py already, and nothing is overwritten; choose another --dir" in capsys.readouterr().err
-    assert [path.name for path in Path("mine").iterdir()] == ["agent.py"]
+    assert {path.name for path in Path("mine").iterdir()} == {".gitignore", "agent.py"}
     # What is none of its own files may stay.
     assert main(["new", "player", "Alice", "--dir", "mine", "--lang", "javascript"]) == 0
-    assert Path("mine", "agent.py").read_text() == "mine"
+    assert Path("mine", "agent.py").read_text() == Path("mine", ".gitignore").read_text() == "mine"
 
 
 @pytest.mark.parametrize(

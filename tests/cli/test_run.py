@@ -216,7 +216,7 @@ def test_players_who_are_equal_in_everything_share_the_first_place_and_that_is_s
     assert [(row[0], *row[-3:]) for row in ranks] == [("1=", "1", "0.5", "1")] * 2
     first, second = (f"always_even {row[3]} ({row[1]})" for row in ranks)
     equal_in = "points, head-to-head, Sonneborn–Berger, wins and technical losses"
-    assert f"{first} and {second} are equal in {equal_in}; a lot decided." in lines
+    assert f"{first} and {second} are equal in {equal_in}; they share the place, listed by a lot." in lines
     assert f"{first} and {second} share the first place with 1 point each; the lot names {first} champion" in lines
     assert any(re.match(r"1 match in ", line) for line in lines)
     # Every other place says the same.
@@ -225,7 +225,7 @@ def test_players_who_are_equal_in_everything_share_the_first_place_and_that_is_s
     assert league("report", store, "--out", page.parent).process.returncode == 0
     assert page.read_text().count('<td class="n">1=</td>') == 2
     assert "share the first place with 1 point each; the lot names" in page.read_text()
-    assert "a lot decided." in page.read_text()
+    assert "listed by a lot." in page.read_text()
     rows = json.loads(league("export", store, "--what", "standings").stdout)
     assert [(row["rank"], row["shown_rank"], row["decided_by"]) for row in rows] == [(1, "1=", None), (2, "1=", "lot")]
     assert [(row["head_to_head"], row["sonneborn_berger"]) for row in rows] == [(1, 0.5), (1, 0.5)]
@@ -544,7 +544,7 @@ def test_an_unknown_key_of_the_settings_file_is_named_with_the_nearest_one(
         assert done.err.startswith(f"league {name}: {file}: there is no setting {line.split()[0]!r}; {remedy}")
     file.write_text('game_type = "chess"')
     done = command(name, "--port", "0", "--config", file, "--data-dir", tmp_path / "files")
-    assert "game_type must be one of even_odd, " in done.err
+    assert "the games are even_odd, " in done.err
     assert not (tmp_path / "files").exists()
 
 

@@ -53,8 +53,7 @@ def test_the_tables_show_strategies_pairs_and_differences(capsys: pytest.Capture
     assert re.match(r"2  random     \d\.\d+ \(\d\.\d+–\d\.\d+\) .*% +–$", second)
     assert meaning.startswith(
         "Points per match (a win 3, a draw 1): all points of a strategy divided by all its matches, in leagues of 4 "
-        "players, who are seated at random and remember the earlier matches of their league, all against others, "
-        "because no pair meets twice.\n"
+        "players, who are seated at random and remember the earlier matches of their league.\n"
         "In a league a player has 3 matches, and each pair meets once, so that ctx.against() is always empty"
     )
     # A correction is for several differences.
@@ -71,10 +70,7 @@ def test_the_tables_show_strategies_pairs_and_differences(capsys: pytest.Capture
     [
         ((), "have no earlier matches, because a league of two is one match (--players 6 gives more)"),
         (("--fresh",), "see nothing of earlier matches"),
-        (
-            ("--players", "3"),
-            "remember the earlier matches of their league, all against others, because no pair meets twice",
-        ),
+        (("--players", "3"), "remember the earlier matches of their league"),
     ],
 )
 def test_it_says_what_players_can_remember(
@@ -256,7 +252,6 @@ def test_the_same_seeds_come_to_the_same(capsys: pytest.CaptureFixture[str]) -> 
             ["--faults", "all", "--strategies", "json:dumps"],
             "--faults all tests the system and not strategies: --strategies must be of random",
         ),
-        (["--faults", "all", "--rounds", "double"], "--rounds cannot be used with --faults all"),
     ],
 )
 def test_what_cannot_be_is_said(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:

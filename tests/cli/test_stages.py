@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -57,15 +58,21 @@ async def test_a_silent_player_is_named_once_per_attempt_and_shorter_limits_once
                 MatchProgress(**fields, match_id=match, attempt=attempt, try_number=tried, missing=missing)
             )
 
+        report("R1M2", 1, 1, [first.id])
+        await asyncio.sleep(9)
+        report("R1M2", 1, 1, [])
         report("R1M1", 1, 1, [first.id])
+        await asyncio.sleep(9)
         assert hall.manager.runner.waits_for == []
+        await asyncio.sleep(2)
+        assert hall.manager.runner.waits_for == [f"{name} (P01) in R1M1: try 1 of 4"]
         for tried in (2, 3):
             report("R1M1", 1, tried, [first.id])
         report("R1M1", 2, 2, [first.id])
         report("R1M2", 1, 2, [])
-        who = f"The league waits for {name} (P01) in R1M1: try 2 of 4"
+        who = f"The league waits for {name} (P01) in R1M1: try"
         said = capsys.readouterr().err.splitlines()
-        assert [said[0][10:], said[2][10:]] == [who, who]
+        assert [said[0][10:], said[2][10:]] == [f"{who} 1 of 4", f"{who} 2 of 4"]
         assert said[1].startswith("Shorter time limits, such as for a class: league set announce_lead=5 ")
         assert len(said) == 3
         assert hall.manager.runner.waits_for == [f"{name} (P01) in R1M1: try 2 of 4"]

@@ -246,9 +246,10 @@ def test_the_log_is_a_line_an_event(command: Command, trouble: Path) -> None:
     assert len(lines) == 22
     assert lines[2] == "     3  2025-01-15T10:30:00Z  P01 is registered: Player 1"
     assert lines[13] == (
-        "    14  2025-01-15T10:32:06Z  R2M1: P01 wins, P03 loses technically (CHOICE_TIMEOUT), as REF01 reports"
+        "    14  2025-01-15T10:32:06Z  R2M1: Player 1 (P01) wins, Player 3 (P03) loses technically (CHOICE_TIMEOUT), "
+        "as REF01 reports"
     )
-    assert lines[20] == f"    21  2025-01-15T10:34:12Z  The league is over; its seed was {SEED}"
+    assert lines[20] == f"    21  2025-01-15T10:32:36Z  The league is over; its seed was {SEED}"
 
 
 @pytest.mark.parametrize(

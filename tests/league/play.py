@@ -7,12 +7,14 @@ from typing import Any
 
 from msgspec import UNSET
 
+from leaguekit.formats import parse_format
 from leaguekit.kit.documented_game import draw_number
 from leaguekit.league import commands, queries
 from leaguekit.league.events import Event, RegistrationRefused, decode, encode
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
+from leaguekit.manager.pairing_engine import Py4Swiss
 from leaguekit.match.draw import match_seed
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
@@ -154,6 +156,18 @@ class Play:
     def announce(self) -> list[str]:
         return self.do(commands.announce_round(self.league, self.now))
 
+    def draw(self) -> list[str]:
+        """Let the format draw the next round or end the league, as the manager does."""
+        made = parse_format(self.settings.format_text)
+        if not commands.needs_draw(self.league):
+            return []
+        before = commands.tournament(self.league)
+        if (ended := made.ended(before)) is not None:
+            return self.do(commands.record_end(ended, self.now))
+        engine = Py4Swiss() if made.needs_engine else None
+        drawn_round = made.draw(before, engine)
+        return self.do(commands.record_draw(self.league, drawn_round, commands.drawn_by(made, engine), self.now))
+
     def assign(self) -> list[str]:
         """The matches that were given out."""
         before = set(self.in_play)
@@ -188,6 +202,7 @@ class Play:
     def begin(self) -> Play:
         """Start, announce the first round, and give out what can be given."""
         self.start()
+        self.draw()
         self.announce()
         self.assign()
         return self
@@ -201,6 +216,7 @@ class Play:
 
     def play_all(self) -> Play:
         while self.league.state == "RUNNING_LEAGUE":
+            self.draw()
             self.announce()
             self.play_round()
         return self

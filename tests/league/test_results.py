@@ -543,6 +543,33 @@ def test_a_suspended_player_that_is_silent_stays_so_and_is_still_given_matches()
     assert "R2M1" in play.assign()
 
 
+@pytest.mark.parametrize(
+    ("events", "left"),
+    [
+        (["joined", "E001"], True),
+        (["joined", "moved", "E001", "E009"], True),
+        (["E001", "joined", "E001", "moved"], False),
+        (["E001", "E001"], False),
+        (["joined", "E003", "E003"], False),
+        ([], False),
+    ],
+)
+def test_a_match_that_ended_because_of_an_unanswered_move_is_remembered_until_the_next(
+    events: list[str], left: bool
+) -> None:
+    play = _play()
+    result = failed(play.match("R1M1"), "P01")
+    entries = [{"at": 0.0, "what": what, "ask": number} for number, what in enumerate(events)]
+    result.details.evidence = {"players": {"P01": {"events": entries}}}
+    play.record("R1M1", result)
+    player = play.league.players["P01"]
+    assert player.left_move_unanswered is left
+    # It has not been suspended, and a new registration gives the retries back.
+    assert player.state == "ACTIVE"
+    play.player(1, returning_id="P01")
+    assert not play.league.players["P01"].left_move_unanswered
+
+
 def test_a_suspended_player_that_comes_back_with_its_token_is_active_again() -> None:
     play = _play()
     play.do(commands.note_failures(play.league, "P01", 5, play.now))

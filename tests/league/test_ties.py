@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from leaguekit.league import events as e
 from leaguekit.league import snapshot
@@ -59,7 +60,9 @@ def test_two_players_with_one_draw_share_the_first_place_and_a_lot_names_the_cha
         f"{first} and {second} share the first place with 1 point each; the lot names {first} champion"
     )
     assert first_place(rows, is_over=False) == f"{first} and {second} share the lead with 1 point each"
-    assert tie_sentences(rows, DEFAULT, 5) == [f"{first} and {second} are equal in {EQUAL_IN}; a lot decided."]
+    assert tie_sentences(rows, DEFAULT, 5) == [
+        f"{first} and {second} are equal in {EQUAL_IN}; they share the place, listed by a lot."
+    ]
 
 
 def test_over_many_seeds_each_player_wins_the_lot_about_as_often() -> None:
@@ -101,7 +104,7 @@ def test_whatever_decided_is_named_and_only_where_points_are_equal() -> None:
     assert tie_sentences(rows, DEFAULT, 5) == [
         "P02, P03 and P04 have 7 points each; head-to-head and Sonneborn–Berger decided.",
         "P05, P06 and P07 have 3 points each; technical losses decided.",
-        f"P06 and P07 are equal in {EQUAL_IN}; a lot decided.",
+        f"P06 and P07 are equal in {EQUAL_IN}; they share the place, listed by a lot.",
     ]
     assert first_place(rows, is_over=True) == "Champion: P01 with 9 points"
     assert first_place(rows, is_over=False) == "In the lead: P01 with 9 points"
@@ -138,8 +141,9 @@ def test_of_many_equal_players_the_first_are_named() -> None:
 
 
 def test_the_order_is_told_in_words() -> None:
-    assert describe_order(DEFAULT) == ("points, head-to-head, Sonneborn–Berger, wins, fewest technical losses, a lot")
-    assert describe_order(BY_ID) == "points, head-to-head, wins, fewest technical losses, the lower id"
+    default = Settings(league_id="cup")
+    assert describe_order(default) == ("points, head-to-head, Sonneborn–Berger, wins, fewest technical losses, a lot")
+    assert describe_order(replace(default, tie_breaks=BY_ID)).endswith("wins, fewest technical losses, the lower id")
     assert [score_text(score) for score in (None, 0.0, 12.5, 2_994_003.0)] == ["", "0", "12.5", "2994003"]
 
 
@@ -193,6 +197,7 @@ def test_a_league_of_an_older_release_keeps_the_id_as_its_last_tie_break() -> No
         ("P02", "1=", "id"),
     ]
     assert tie_sentences(rows, BY_ID, 5) == [
-        "P01 and P02 are equal in points, head-to-head, wins and technical losses; the lower id decided."
+        "P01 and P02 are equal in points, head-to-head, wins and technical losses; they share the place, listed by the "
+        "lower id."
     ]
     assert first_place(rows, is_over=True).endswith("; the lower id names P01 champion")

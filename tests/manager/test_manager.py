@@ -17,7 +17,7 @@ from leaguekit.agents.world import World
 from leaguekit.league.problems import find_problems
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
-from leaguekit.manager.server import MAX_TRANSCRIPT, manager_server
+from leaguekit.manager.server import MAX_DOCUMENT, manager_server
 from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MAX_BYTES
@@ -1107,7 +1107,7 @@ def test_a_transcript_is_kept_for_the_referee_of_the_match_and_refused_for_anybo
             assert await post(transcript(referee), "R1M2") == (400, "E050")
             assert await post(transcript(referee, match_id="R9M9"), "R9M9") == (400, "E050")
             assert await post(b"{") == (400, "E040")
-            assert (await post(b" " * (MAX_TRANSCRIPT + 1)))[0] == 413
+            assert (await post(b" " * (MAX_DOCUMENT + 1)))[0] == 413
             assert await served.log.kept("transcript/R1M1") is None
             assert await post(transcript(referee)) == (200, "ACCEPTED")
             kept = json.loads(await served.log.kept("transcript/R1M1") or b"")

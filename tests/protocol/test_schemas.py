@@ -19,7 +19,7 @@ from tests.requirements import REQUIREMENTS
 RELEASED = Path(__file__).parent.parent / "released_schemas.json"
 SCHEMAS = message_schemas()
 # Fields of our own stand on a decision (docs/why.md), not on a line of a document.
-DECISIONS = {f"decision {number}" for number in range(1, 36)}
+DECISIONS = {f"decision {number}" for number in range(1, 37)}
 
 
 def _objects(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1104,7 +1104,7 @@ async def test_a_report_that_would_be_too_long_leaves_out_the_position_and_then_
         about = {"players": {player: {"failures": 1} for player in ("P01", "P02")}, "more": "x" * evidence}
         faults: Any = {"A": Ruling.JOIN_TIMEOUT}
         verdict = verdict_by_fault(
-            faults, {"A": "P01", "B": "P02"}, choices={"B": "y" * 200}, make_evidence=lambda: about
+            faults, {"A": "P01", "B": "P02"}, choices={"B": "y" * 100}, make_evidence=lambda: about
         )
         report = messages.report(verdict, {"board": "x" * position})
         assert len(encode(report)) < 9_500

@@ -26,7 +26,7 @@ from leaguekit.gateway.gateway import Gateway
 from leaguekit.gateway.server import gateway_server
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
-from leaguekit.manager.server import MAX_TRANSCRIPT, manager_server
+from leaguekit.manager.server import MAX_DOCUMENT, manager_server
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
@@ -176,7 +176,7 @@ async def programs(root: Path) -> AsyncIterator[list[Entry]]:
         from_manager = [player.identity._manager_token, identity._manager_token, seat.agent.identity._manager_token]
         entries = [
             Entry("manager", ports[0], "/mcp", MAX_BYTES, player.identity.auth_token or ""),
-            Entry("manager, transcript", ports[0], "/transcripts/R1M1", MAX_TRANSCRIPT, identity.auth_token or ""),
+            Entry("manager, transcript", ports[0], "/transcripts/R1M1", MAX_DOCUMENT, identity.auth_token or ""),
             Entry("manager, page", ports[0], "/api/standings", MAX_TRUSTED_BYTES),
             Entry("manager, MCP", ports[0], "/mcp", MAX_BYTES, headers=MCP),
             Entry("player", ports[1], "/mcp", MAX_TRUSTED_BYTES, from_manager[0]),

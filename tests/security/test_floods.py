@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from leaguekit.agents.credentials import Credentials, credentials_in
-from leaguekit.manager.server import MAX_TRANSCRIPT
+from leaguekit.manager.server import MAX_DOCUMENT
 from leaguekit.protocol.rpc import MAX_BYTES, MAX_TRUSTED_BYTES
 from leaguekit.transport.server.pending_requests import BYTES_BEFORE_ADMISSION
 from tests.security.floods import (
@@ -68,7 +68,7 @@ def test_the_four_attacks_neither_hold_the_loop_nor_get_a_long_answer(tmp_path: 
                 if "transcript" in entry.name:
                     for token in ("", entry.token):
                         shown = b'{"message_type":"MATCH_TRANSCRIPT","auth_token":"%b",' % token.encode()
-                        body = filled(shown + b'"entries":[', b"{}", b"]}", MAX_TRANSCRIPT - 10)
+                        body = filled(shown + b'"entries":[', b"{}", b"]}", MAX_DOCUMENT - 10)
                         came = await post(entry, body)
                         assert came.status == (400 if token else 413)
                         assert came.longest < MAX_SECONDS, came

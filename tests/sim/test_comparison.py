@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from leaguekit.league.schedule import Rounds
 from leaguekit.league.settings import Settings
 from leaguekit.player.context import Context
 from leaguekit.player.strategies import STRATEGIES
@@ -16,6 +15,7 @@ from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import DirectLeague, Entrant
 
 GAME = "rock_paper_scissors"
+DOUBLE = Settings(league_id="any", game_type=GAME, rounds="double")
 
 
 def entrants(*names: str) -> list[Entrant]:
@@ -60,11 +60,10 @@ def test_the_order_in_which_strategies_are_named_changes_nothing(players: int) -
 
 
 def test_a_double_round_robin_is_that_of_the_direct_engine() -> None:
-    comparison = Comparison(GAME, entrants("frequency", "random", "alternating"), 3, rounds="double", as_named=True)
+    comparison = Comparison(GAME, entrants("frequency", "random", "alternating"), 3, settings=DOUBLE, as_named=True)
     comparison.play(7)
     players = [Entrant(f"{name} {seat}", STRATEGIES[name]) for seat, name in enumerate(comparison.names, start=1)]
-    settings = Settings(league_id="any", game_type=GAME, rounds="double")
-    assert comparison.league.standings() == DirectLeague(settings, players).play(7)
+    assert comparison.league.standings() == DirectLeague(DOUBLE, players).play(7)
 
 
 def test_an_error_of_a_strategy_names_the_context_as_authors_know_it() -> None:
@@ -86,9 +85,13 @@ def test_as_named_it_is_the_league_of_the_direct_engine() -> None:
     assert comparison.league.standings() == DirectLeague(Settings(league_id="any", game_type=GAME), players).play(7)
 
 
-@pytest.mark.parametrize(("rounds", "matches"), [("single", 10), ("double", 20)])
-def test_the_sums_are_those_of_the_matches(rounds: Rounds, matches: int) -> None:
-    comparison = Comparison(GAME, entrants("frequency", "random"), 5, rounds=rounds)
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [("round_robin", 10), ("round_robin(legs=2)", 20), ("gauntlet", 4), ("swiss", 6), ("swiss(rounds=5)", 10)],
+)
+def test_the_sums_are_those_of_the_matches(text: str, matches: int) -> None:
+    settings = Settings(league_id="any", game_type=GAME, format=text)
+    comparison = Comparison(GAME, entrants("frequency", "random"), 5, settings=settings)
     points: Counter[tuple[str, str]] = Counter()
     ends: Counter[tuple[str, str, int]] = Counter()
     won: Counter[str] = Counter()

@@ -234,11 +234,11 @@ def test_a_store_of_version_1_can_be_read_as_it_is_and_is_of_the_newest_version_
             await reader.close()
 
     assert asyncio.run(read()) == [Stored(1, b"{}")]
-    assert len(durable.schema.MIGRATIONS) == 3
+    assert len(durable.schema.MIGRATIONS) == 4
     asyncio.run(opened_and_closed(durable))
     # An older release refuses it: to one that knows version 2 it is newer.
-    with pytest.raises(StoreError, match="written by a newer leaguekit: its version is 3, and this program knows 2"):
-        check_version("league.db", 3, 2)
+    with pytest.raises(StoreError, match="written by a newer leaguekit: its version is 4, and this program knows 2"):
+        check_version("league.db", 4, 2)
     assert asyncio.run(read()) == [Stored(1, b"{}")]
 
 
@@ -254,7 +254,7 @@ def test_an_older_store_is_brought_up_to_date_in_order_by_its_writer_only(
 
     async def main() -> None:
         words = await refusal(durable.reader())
-        assert "older leaguekit: its version is 1, and this program reads 5. Start a manager on it once" in words
+        assert "older leaguekit: its version is 1, and this program reads 6. Start a manager on it once" in words
         for _ in range(2):
             await opened_and_closed(durable)
             reader = await durable.reader()
@@ -263,7 +263,7 @@ def test_an_older_store_is_brought_up_to_date_in_order_by_its_writer_only(
 
     asyncio.run(main())
     monkeypatch.undo()
-    assert "newer leaguekit: its version is 5, and this program knows 3" in asyncio.run(refusal(durable.open()))
+    assert "newer leaguekit: its version is 6, and this program knows 4" in asyncio.run(refusal(durable.open()))
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(
@@ -287,11 +287,11 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(
 
 def test_a_store_of_a_newer_version_is_refused_and_left_alone(durable: DurableStore) -> None:
     asyncio.run(opened_and_closed(durable))
-    durable.execute("UPDATE leaguekit SET version = 4")
+    durable.execute("UPDATE leaguekit SET version = 5")
     for opening in (durable.open, durable.reader):
         words = asyncio.run(refusal(opening()))
-        assert "newer leaguekit: its version is 4, and this program knows 3. Upgrade leaguekit" in words
-    durable.execute("UPDATE leaguekit SET version = 3")
+        assert "newer leaguekit: its version is 5, and this program knows 4. Upgrade leaguekit" in words
+    durable.execute("UPDATE leaguekit SET version = 4")
     asyncio.run(opened_and_closed(durable))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from leaguekit.league.schedule import match_count
+from leaguekit.formats.round_robin import RoundRobin
 from tests.programs import Program, league
 from tests.stress.lines import Line, Seen, post, registration
 from tests.stress.siege import paced
@@ -103,7 +103,7 @@ async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
 def _operate(url: str, folder: Path, most: int) -> tuple[float, bool, bool]:
     """How long a start takes, if one without --yes is refused, and if some players were withdrawn before."""
     here = ("--manager", url, "--data-dir", str(folder))
-    matches = match_count(most, "single")
+    matches = RoundRobin().match_count(most)
     unasked = league("start", *here)
     withdrawn = league("withdraw", f"P{most - 49}-P{most}", *here)
     began = time.monotonic()

@@ -7,6 +7,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import msgspec
 import pytest
 
 from leaguekit.games.pictures import picture_fault
@@ -81,11 +82,18 @@ def test_the_chart_has_a_line_a_player_and_the_first_in_colours(ten: Figures) ->
     assert len(lines) == 10
     assert all(len((line.get("points") or "").split()) == 1 + ten.rounds for line in lines)
     labels = [one.text for one in root.iter("text") if (one.get("class") or "").startswith("label")]
-    assert labels == [line.player_id for line in reversed(ten.lines[:MAX_COLOURED])]
+    assert labels == [line.display_name for line in reversed(ten.lines[:MAX_COLOURED])]
     heights = sorted(float(one.get("y") or 0) for one in root.iter("text") if one.text in labels)
     assert all(below - above >= 18 for above, below in itertools.pairwise(heights))
     places = [tuple(map(float, place.split(","))) for line in lines for place in (line.get("points") or "").split()]
     assert all(TOP <= y <= HEIGHT for _, y in places)
+
+
+def test_a_long_name_is_cut_off_in_the_chart(ten: Figures) -> None:
+    first = msgspec.structs.replace(ten.lines[0], display_name="<b>a very long name</b>")
+    chart = points_chart(msgspec.structs.replace(ten, lines=[first, *ten.lines[1:]]))
+    labels = [one.text for one in ET.fromstring(chart).iter("text")]
+    assert "<b>a very lon…" in labels
 
 
 def test_ratings_are_drawn_on_one_scale(ten: Figures) -> None:

@@ -70,7 +70,7 @@ def test_players_who_are_equal_share_a_rank_and_the_page_says_what_decided(
         )
         expect(page.locator(".standings")).to_contain_text(
             f"{first} and {second} are equal in points, head-to-head, Sonneborn–Berger, wins and technical losses; "
-            "a lot decided."
+            "they share the place, listed by a lot."
         )
         page.get_by_text("How the order is decided").click()
         committed = hashlib.sha256(b"5e" * 32).hexdigest()

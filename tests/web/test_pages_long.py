@@ -13,6 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from leaguekit.league import commands
 from tests.league.play import Play, whole
 from tests.recovery.yard import Yard, table
 from tests.web.browsing import (
@@ -131,6 +132,30 @@ def test_no_page_is_wider_than_a_phone(browser: Browser, tmp_path: Path) -> None
         visit.ended()
 
 
+def test_the_whole_table_with_technical_losses_fits_a_phone_with_a_scroll_bar(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=4, referees=1).begin()
+    play.do(commands.withdraw(play.league, "P02", "it hangs", play.now))
+    play.play_all()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=(360, 800))
+        page = visit.open()
+        expect(page.locator(".standings thead").get_by_text("Tech.")).to_be_visible()
+        hidden = page.locator(".standings .wide").evaluate("table => table.scrollWidth - table.clientWidth")
+        assert hidden == 0
+        visit.ended()
+
+
+def test_an_address_of_no_page_says_so(browser: Browser, tmp_path: Path) -> None:
+    play = whole()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        page = visit.open("match/R3M2")
+        expect(page.locator("h1")).to_have_text("Not here")
+        page.get_by_role("link", name="The league", exact=True).click()
+        expect(page.locator(".standings")).to_be_visible()
+        visit.ended()
+
+
 def test_a_league_of_100_loads_within_100_kb(browser: Browser, tmp_path: Path) -> None:
     play = hundred_players()
     with served(play.log, play.settings, tmp_path) as base:
@@ -175,9 +200,24 @@ def test_the_operator_acts_from_the_page_and_sees_each_act_as_an_event(browser: 
         card.get_by_label("Player").select_option("P03")
         card.get_by_role("button", name="Withdraw").click()
         page.get_by_role("button", name="Yes: withdraw").click()
-        expect(page.locator(".log .operator").first).to_contain_text("P03")
+        expect(page.locator("dialog")).to_have_count(0)
+        expect(page.locator("#answer")).to_contain_text("`league readmit P03` brings it back")
+        expect(page.locator(".log .operator").first).to_contain_text("Agent 3 (P03) is withdrawn")
+        card = page.locator(".card", has=page.get_by_role("heading", name="A player that left"))
+        card.get_by_label("Player").select_option("P03")
+        card.get_by_role("button", name="Readmit").click()
+        expect(page.locator("dialog")).to_contain_text("P03 Agent 3")
+        page.get_by_role("button", name="Yes: readmit").click()
+        expect(page.locator("#answer")).to_contain_text("Its next match is R2M")
+        card = page.locator(".card", has=page.get_by_role("heading", name="Settings"))
+        expect(card.get_by_label("choice seconds")).to_have_value("30")
+        card.get_by_label("choice seconds").fill("5")
+        card.get_by_role("button", name="Change").click()
+        expect(page.locator("dialog dd")).to_have_text(["5"])
+        page.get_by_role("button", name="Yes: change").click()
+        expect(page.locator("#answer")).to_have_text("The operator sets choice_seconds = 5.0.")
         card = page.locator(".card", has=page.get_by_role("heading", name="Seats"))
-        card.get_by_label("How many").fill("2")
+        card.get_by_label("Or for whom").fill("Ada Lovelace, ada@example.org\n\nBob")
         another = Visit(browser, base)
         theirs = another.open("operator")
         theirs.get_by_label("Admin token").fill(ADMIN)
@@ -186,6 +226,7 @@ def test_the_operator_acts_from_the_page_and_sees_each_act_as_an_event(browser: 
         card.get_by_role("button", name="Make seats").click()
         page.get_by_role("button", name="Yes: make seats").click()
         expect(card.locator("code")).to_have_count(2)
+        expect(card.get_by_role("cell", name="Ada Lovelace")).to_have_count(2)
         # The other operator sees them too, but not their codes; and a player that has left may still have won.
         expect(theirs.get_by_role("button", name="Revoke S02")).to_be_visible()
         expect(theirs.locator("code")).to_have_count(0)

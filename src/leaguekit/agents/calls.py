@@ -128,7 +128,7 @@ def detail_of(refusal: RpcRefusal) -> str:
 
 def is_transient(refusal: RpcRefusal) -> bool:
     """Whether the same request may succeed later: the peer had an internal error or too many requests."""
-    return refusal.error.code == _INTERNAL_ERROR or error_code_of(refusal) in ("E059", "E060")
+    return refusal.error.code == _INTERNAL_ERROR or error_code_of(refusal) in ("E059", "E060", "E061")
 
 
 def read_error_code(answer: bytes) -> str | None:

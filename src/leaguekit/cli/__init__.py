@@ -42,7 +42,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "manager": ("serve a league", "manager"),
         "referee": ("referee matches for a league", "referee"),
         "gateway": ("serve seats for chat applications, people in a browser, and players behind a router", "gateway"),
-        "seats": ("create, list and revoke the seats of a league", "seats"),
+        "seats": ("make new seats of a league, list and revoke them", "seats"),
         "token": ("void a token and make a new one", "token"),
     },
     "operate": {
@@ -152,7 +152,7 @@ def main(argv: list[str] | None = None, begin: Callable[[], None] | None = None)
         if isinstance(sys.stdout, io.TextIOWrapper):
             # A character that the encoding does not have is escaped, as Python does on stderr.
             sys.stdout.reconfigure(errors="backslashreplace")
-        options = _parser(called).parse_args(arguments)
+        options = _parser(called).parse_args(arguments or ["--help"])
         if begin is not None:
             begin()
         code = int(options.run(options))

@@ -64,9 +64,3 @@ def at_least(minimum: int) -> Callable[[str], int]:
         return number
 
     return whole_number
-
-
-def add_rounds_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--rounds", choices=("single", "double"), help="each pair meets once (default), or twice with the sides swapped"
-    )

@@ -30,8 +30,6 @@ def describe_estimate(comparison: Comparison) -> str:
         memory = "see nothing of earlier matches"
     elif comparison.league.matches == 1:
         memory = "have no earlier matches, because a league of two is one match (--players 6 gives more)"
-    elif comparison.legs == 1:
-        memory = "remember the earlier matches of their league, all against others, because no pair meets twice"
     else:
         memory = "remember the earlier matches of their league"
     how = "all points of a strategy divided by all its matches"
@@ -149,6 +147,11 @@ def _describe_repeats(comparison: Comparison) -> Iterator[str]:
 
 def _describe_length(comparison: Comparison) -> Iterator[str]:
     """How much the players can learn in a league."""
+    if comparison.legs is None:
+        leagues = max(comparison.sums.leagues, 1)
+        mean = 2 * comparison.matches / leagues / len(comparison.league.players)
+        yield f"The format is {comparison.settings.format_text}. A player has {mean:.1f} matches per league on average."
+        return
     matches = comparison.legs * (len(comparison.league.players) - 1)
     if comparison.legs == 1:
         meets = "each pair meets once, so that ctx.against() is always empty (--rounds double: each pair meets twice)"

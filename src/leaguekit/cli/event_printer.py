@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import Callable
 
 from leaguekit.agents.tasks import cancel
 from leaguekit.league import events as e
-from leaguekit.league.sentences import PLAYER, sentence
+from leaguekit.league.sentences import PLAYER, name_players_once, sentence
 from leaguekit.league.state import League
 from leaguekit.league.ties import first_place
 from leaguekit.manager.ledger import Ledger
@@ -81,14 +80,8 @@ def event_line(event: e.Event, league: League) -> str:
 
 
 def _add_names(text: str, league: League) -> str:
-    """A text in which the name of each player precedes the first mention of its id."""
-    names = {player.id: player.meta.display_name for one in PLAYER.findall(text) if (player := league.players.get(one))}
-
-    def add_name(found: re.Match[str]) -> str:
-        name = names.pop(found[0], None)
-        return found[0] if name is None else f"{name} ({found[0]})"
-
-    return PLAYER.sub(add_name, text)
+    named = [league.players[one] for one in PLAYER.findall(text) if one in league.players]
+    return name_players_once(text, {player.id: player.meta.display_name for player in named})
 
 
 def _replaced_moves(league: League) -> list[str]:

@@ -13,9 +13,11 @@ import msgspec
 
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import csv_row, json_line
+from leaguekit.formats import FormatError
 from leaguekit.league.flat_tables import PERSON_COLUMNS, AgentRow, LeagueTables, ResultRow
 from leaguekit.league.sentences import EventFormatter, sentence
 from leaguekit.league.standings import PlacedRow
+from leaguekit.league.tournaments import tournament_report
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
 from leaguekit.store.files import safe_name
@@ -24,6 +26,7 @@ EXAMPLES = """examples:
   league export                                      the results of the newest league, as JSON
   league export --format csv --out results.csv       for a spreadsheet
   league export --what standings --format csv
+  league export --format trf --out cup.trf           for programs that check the pairings of a Swiss
   league export --format jsonl --out exports/        results, standings, agents and events, one file each
 
 Every table has the seat of each player, and the person and e-mail address that the seat is for (`league seats new
@@ -46,7 +49,12 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     stores.add_options(parser)
-    parser.add_argument("--format", choices=("json", "jsonl", "csv"), default="json", help="default json")
+    parser.add_argument(
+        "--format",
+        choices=("json", "jsonl", "csv", "trf"),
+        default="json",
+        help="default json; trf: the tournament report file of FIDE",
+    )
     parser.add_argument("--what", choices=tuple(COLUMNS), help="default results, or all of them into a folder")
     parser.add_argument("--out", metavar="FILE|DIR", help="where to (default: standard output); a folder ends with /")
     parser.add_argument("--endpoints", action="store_true", help="also export where agents listen")
@@ -64,6 +72,8 @@ async def _export(
 ) -> int:
     listing = LeagueTables()
     await stores.feed_events(reader, listing.take)
+    if options.format == "trf":
+        return _export_trf(listing, out, is_folder=is_folder)
     if not any(match.has_ended for match in listing.league.matches.values()):
         print("Warning: no match of this league has ended", file=sys.stderr)
     for what in tables:
@@ -75,6 +85,21 @@ async def _export(
             await _write(file, options.format, columns, _rows(what, listing, reader, endpoints=options.endpoints))
         if path is not None:
             print(f"Wrote {path}", file=sys.stderr)
+    return 0
+
+
+def _export_trf(listing: LeagueTables, out: Path | None, *, is_folder: bool) -> int:
+    league = listing.league
+    if out is not None and is_folder:
+        out = out / f"{safe_name(league.settings.league_id)}.trf"
+    try:
+        text = tournament_report(league)
+    except FormatError as error:
+        raise CommandError(str(error)) from None
+    with _open_output(out) as file:
+        file.write(text)
+    if out is not None:
+        print(f"Wrote {out}", file=sys.stderr)
     return 0
 
 

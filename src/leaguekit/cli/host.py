@@ -20,7 +20,7 @@ from leaguekit.transport.server.server import CannotListen, listen
 EXAMPLES = """examples:
   league host --referees 2 --start-when players=4,referees=2
   league host --game tic_tac_toe          wait for players, and for `league start`
-  league host --title "Winter Cup" --rounds double        each pair meets twice
+  league host --title "Winter Cup" --format swiss         few rounds for many players
   league host --gateway                   with seats for chat applications and for people in a browser
   league host --profile open              host agents as they are; its first referee listens at 8001 if it can
 
@@ -34,8 +34,8 @@ prints how to continue. A process that is killed is started again.
 # The options of the manager that have a value and are passed on to it. The store remembers them: settings, when the
 # league starts, where to listen, and which addresses may be called.
 _PASSED_ON = (
-    *("title", "game", "rounds", "start_when", "start_at", "announce_lead", "max_players", "max_referees"),
-    *("config", "seed"),
+    *("title", "game", "format", "rounds", "seeding", "start_when", "start_at", "announce_lead", "max_players"),
+    *("max_referees", "config", "seed"),
 )
 # Those that have to be given again when the league is continued.
 _NEEDED_AGAIN = ("league_id", "store", "profile", "max_per_address", "endpoint")

@@ -8,8 +8,8 @@ from itertools import zip_longest
 
 from leaguekit.cli.boards import draw_boards
 from leaguekit.cli.screen import Cell, right_aligned
-from leaguekit.cli.tables import pluralize, width, with_ltr_mark
-from leaguekit.league.sentences import add_player_names
+from leaguekit.cli.tables import DEPARTURES, pluralize, width, with_ltr_mark
+from leaguekit.league.sentences import PLAYER, add_player_names
 from leaguekit.league.ties import score_text
 from leaguekit.protocol import times
 from leaguekit.web.api_types import AgentName, InPlay, LeagueView, Live, MatchRow, NewsItem, StandingRow
@@ -149,7 +149,7 @@ def _movement_cells(row: StandingRow, at: int) -> Iterator[Cell]:
 
 
 def _player_cell(row: StandingRow, at: int) -> Cell:
-    left = {"WITHDRAWAL": " (withdrawn)", "DISQUALIFICATION": " (disqualified)"}.get(row.out or "", "")
+    left = f" ({DEPARTURES[row.out]})" if row.out in DEPARTURES else ""
     return Cell(at, f"{row.id}  {row.name}{left}", "dim" if row.out or row.state == "SUSPENDED" else "")
 
 
@@ -164,7 +164,7 @@ def _activity(live: Live, now: datetime, start: int, end: int, available: int) -
     parts = {
         "Boards": boards,
         "In play": _limit_rows(playing, share, start),
-        "Latest results": [[Cell(start, one.match_id), Cell(start + 7, _result_text(one))] for one in results],
+        "Latest results": [[Cell(start, one.match_id), Cell(start + 7, result_text(one))] for one in results],
         "News": [[Cell(start, news_text(one, live))] for one in news],
     }
     lines: Lines = []
@@ -204,11 +204,14 @@ def _match_cells(one: InPlay, now: datetime, start: int, end: int) -> list[Cell]
     ]
 
 
-def _result_text(match: MatchRow) -> str:
+def result_text(match: MatchRow) -> str:
+    """The result of a match, with its reason."""
+    names = {agent.id: _name(agent) for agent in (match.a, match.b)}
+    reason = PLAYER.sub(lambda found: names.get(found[0], found[0]), match.reason or "")
     if match.winner is None:
-        return f"{_name(match.a)} – {_name(match.b)}, no winner: {match.reason}"
+        return f"{_name(match.a)} – {_name(match.b)}, no winner: {reason}"
     won, lost = (match.a, match.b) if match.winner == match.a.id else (match.b, match.a)
-    return f"{_name(won)} beats {_name(lost)}: {match.reason}"
+    return f"{_name(won)} beats {_name(lost)}: {reason}"
 
 
 def _name(agent: AgentName) -> str:

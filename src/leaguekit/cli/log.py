@@ -9,7 +9,7 @@ import sys
 from leaguekit.cli import stores
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
-from leaguekit.league.sentences import EventFormatter
+from leaguekit.league.sentences import EventFormatter, name_players_once
 from leaguekit.protocol.ids import match_id
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
@@ -43,13 +43,13 @@ def run(options: argparse.Namespace) -> int:
 async def _print_log(reader: LogReader, options: argparse.Namespace) -> int:
     """Print the selected events. All events are read, because some define which matches are an agent's."""
     formatter, last = EventFormatter(), 0
-    agent, agents, matches, own_matches = options.agent, set[str](), set[str](), set[str]()
+    agent, agents, matches, own_matches = options.agent, dict[str, str](), set[str](), set[str]()
     while True:
         async for one in stores.iterate_events(reader, last):
             last, event = one.number, stores.decode_event(one)
             if isinstance(event, e.PlayerRegistered | e.RefereeRegistered):
                 one_id = event.player_id if isinstance(event, e.PlayerRegistered) else event.referee_id
-                agents.add(one_id)
+                agents[one_id] = event.meta.display_name
                 if agent is not None and agent.casefold() in (one_id.casefold(), event.meta.display_name.casefold()):
                     agent = one_id
             if isinstance(event, e.LeagueStarted):
@@ -62,7 +62,7 @@ async def _print_log(reader: LogReader, options: argparse.Namespace) -> int:
             if options.json:
                 line = json_line({"number": last} | formatter.as_json(event))
             else:
-                line = sanitize_line(f"{last:6}  {event.at}  {formatter.as_text(event)}")
+                line = sanitize_line(f"{last:6}  {event.at}  {_as_text(formatter, event, agents)}")
             about = {getattr(event, name, None) for name in ("match_id", "player_id", "referee_id", "agent_id")}
             is_of_agent = agent in (None, *about) or not own_matches.isdisjoint(about)
             if last > options.after and options.match in (None, *about) and is_of_agent:
@@ -74,3 +74,9 @@ async def _print_log(reader: LogReader, options: argparse.Namespace) -> int:
                 print(sanitize_line(f"There is no {what} {name} in this league"), file=sys.stderr)
             return 1 if unknown else 0
         await asyncio.sleep(POLL_SECONDS)
+
+
+def _as_text(formatter: EventFormatter, event: e.Event, names: dict[str, str]) -> str:
+    """An event with the names of players. The events of registrations have them already."""
+    text = formatter.as_text(event)
+    return text if isinstance(event, e.PlayerRegistered | e.RegistrationRefused) else name_players_once(text, names)

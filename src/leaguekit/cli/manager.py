@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import UNSET
 
-from leaguekit.cli import CommandError, program, read_input, stored_plans
-from leaguekit.cli.arguments import add_rounds_option
+from leaguekit.cli import CommandError, formats, program, read_input, stored_plans
 from leaguekit.cli.manager_client import read_admin_token
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
-from leaguekit.league.schedule import MAX_MATCHES, match_count
-from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fault, unknown_setting
+from leaguekit.league.rounds import MAX_MATCHES, match_count
+from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fault, unknown_setting, with_game
 from leaguekit.match.draw import league_seed
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
+from leaguekit.protocol.errors import ProtocolError
 from leaguekit.store.base import MEMORY, EventLog, StoreError, is_postgres, redact_address
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
@@ -71,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", metavar="TEXT", help="what pages and reports call the league, such as 'Winter Cup'")
     parser.add_argument("--league-id", metavar="ID", help="the league's id (default: a new one)")
     parser.add_argument("--game", choices=sorted(GAMES), help=f"the game (default {DEFAULT_GAME})")
-    add_rounds_option(parser)
+    formats.add_options(parser)
     parser.add_argument(
         "--store",
         metavar="STORE",
@@ -143,9 +144,11 @@ def settings_from(options: argparse.Namespace) -> Settings:
     for name in LIMITS:
         if (fault := find_fault(name, getattr(settings, name))) is not None:
             raise CommandError(f"the settings are wrong: {fault}")
-    if settings.game_type not in GAMES:
-        known = ", ".join(sorted(GAMES))
-        raise CommandError(f"the settings are wrong: game_type must be one of {known}, got {settings.game_type!r}")
+    try:
+        settings = with_game(settings)
+    except ProtocolError as error:
+        raise CommandError(f"the settings are wrong: {error.detail}") from None
+    formats.check(settings)
     # Raises UnicodeEncodeError for an argument that is not UTF-8, before there is a store.
     msgspec.json.encode(settings)
     return settings
@@ -158,7 +161,7 @@ def requested_settings(options: argparse.Namespace) -> dict[str, Any]:
     given = vars(options)
     asked = {
         name: given.get(name)
-        for name in ("league_id", "title", "rounds", "announce_lead", "max_players", "max_referees", "profile")
+        for name in ("league_id", "title", "announce_lead", "max_players", "max_referees", "profile")
     }
     asked |= {
         "game_type": options.game,
@@ -166,7 +169,9 @@ def requested_settings(options: argparse.Namespace) -> dict[str, Any]:
         "strict_referees": given.get("strict_referees") or None,
         "seed_hex": None if options.seed is None else league_seed(options.seed).hex(),
     }
-    return chosen | {name: value for name, value in asked.items() if value is not None}
+    chosen |= formats.requested_settings(options, chosen)
+    chosen |= {name: value for name, value in asked.items() if value is not None}
+    return {name: value for name, value in chosen.items() if value is not UNSET}
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
@@ -325,6 +330,7 @@ async def _resolve_settings(
         _check_size(settings)
     else:
         stored_plans.check_requested_settings(stored, requested_settings(options), store)
+        formats.check(stored)
     if options.run_plan is not None:
         await log.keep(stored_plans.RUN, options.run_plan.encode())
     else:
@@ -344,7 +350,7 @@ def _check_not_lost(store: str | Path, token: Path) -> None:
 
 def _check_size(settings: Settings) -> None:
     """Refuse a new league that could not be started with the maximum of players."""
-    matches = match_count(settings.max_players, settings.rounds)
+    matches = match_count(settings, settings.max_players)
     if matches > MAX_MATCHES:
         raise CommandError(
             f"max_players = {settings.max_players} would make {matches:,} matches, and a league has at most "

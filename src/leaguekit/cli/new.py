@@ -21,6 +21,9 @@ EXAMPLES = """examples:
 
 It writes the agent, a test of it and a README into a new folder. Nothing that is there is ever overwritten.
 """
+# What an agent leaves in its folder. Some of it is secret.
+_GITIGNORE = ".gitignore"
+_LEFT_BEHIND = "SHARED/\nstate.*\n__pycache__/\n"
 # What the starters call themselves.
 _NAME = "My agent"
 
@@ -43,11 +46,18 @@ _STARTERS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["player"], help="what to write")
+    parser.add_argument("what", metavar="player", type=_what, help="what to write")
     parser.add_argument("name", metavar="NAME", help="its name in a league, up to 50 characters")
     parser.add_argument("--lang", choices=["python", "javascript"], default="python", help="default python")
     parser.add_argument("--plain", action="store_true", help="without leaguekit; in JavaScript it always is")
     parser.add_argument("--dir", type=Path, help="the folder to write to (default: after the name)")
+
+
+def _what(text: str) -> str:
+    if text != "player":
+        words = shlex.join(["league", "new", "player", text])
+        raise argparse.ArgumentTypeError(f"it must be the word player, got {text!r}; did you mean `{words}`?")
+    return text
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write(starter: _Starter, folder: Path, name: str) -> list[str]:
-    """Write a starter's files under its player's name; their names."""
+    """Write a starter's files under its player's name; their names. A .gitignore is added if the folder has none."""
     found = files("leaguekit") / "starters" / starter.folder
     texts = {one.name: one.read_text(encoding="utf-8") for one in found.iterdir() if one.is_file()}
     there = sorted(file for file in texts if (folder / file).exists())
@@ -81,6 +91,8 @@ def _write(starter: _Starter, folder: Path, name: str) -> list[str]:
         for file, text in texts.items():
             named = text.replace(_NAME, name) if file.endswith(".md") else text.replace(f'"{_NAME}"', quoted)
             (folder / file).write_text(named, encoding="utf-8")
+        if not (folder / _GITIGNORE).exists():
+            (folder / _GITIGNORE).write_text(_LEFT_BEHIND, encoding="utf-8")
     except OSError as error:
         raise CommandError(f"{folder} cannot be written: {error.strerror}; choose another --dir") from None
     return sorted(texts)

@@ -15,7 +15,7 @@ import msgspec
 
 from leaguekit.cli import CommandError, add_data_dir_option, add_manager_option
 from leaguekit.cli.manager_client import ManagerClient, admin_token, confirm, naming_token_file
-from leaguekit.cli.tables import json_line, pluralize, standings_table, table
+from leaguekit.cli.tables import DEPARTURES, json_line, pluralize, standings_table, table
 from leaguekit.league.problems import Problems
 from leaguekit.league.sentences import add_player_names
 from leaguekit.league.settings import full_name
@@ -346,7 +346,7 @@ def _format_problems(answer: dict[str, Any]) -> str:
     lines = []
     for one in msgspec.convert(answer, Problems).agents:
         since = f", no answer since {_local_time(one.unreachable_since)}" if one.unreachable_since else ""
-        state = (one.out or one.state).lower()
+        state = DEPARTURES.get(one.out or "", one.state.lower())
         lines.append(sanitize_line(f"{one.agent_id} {one.display_name} ({state}): {', '.join(one.sentences)}{since}"))
     return "\n".join([*(lines or ["No agent of the league has problems."]), *_format_refused(answer)])
 

@@ -13,19 +13,21 @@ from leaguekit.agents.logs import restored_logging
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, add_manager_option, program
+from leaguekit.games import GAMES
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Context, Strategy
 from leaguekit.player.player import Player
 from leaguekit.player.relay import RelayClient, serve_relayed
-from leaguekit.player.strategies import STRATEGIES, games_of
+from leaguekit.player.strategies import games_of, strategies_for
 from leaguekit.player.strategy_loading import LLM, OWN_STRATEGY, load
 from leaguekit.protocol.codes import mcp_url
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
 
+_STRATEGIES_BY_GAME = "\n".join(f"  {game}: {', '.join(strategies_for(game))}" for game in sorted(GAMES))
 EXAMPLES = f"""examples:
-  league player --manager http://127.0.0.1:8000/mcp
+  league player                                        in a league on this machine
   league player --manager http://127.0.0.1:8000/mcp --port 8102 --name Bob --strategy frequency
   league player --manager http://127.0.0.1:8000/mcp --strategy my_agent:choose
   league player --manager http://127.0.0.1:8000/mcp --strategy llm --model llama3.2 \\
@@ -37,7 +39,8 @@ EXAMPLES = f"""examples:
   league player --manager http://127.0.0.1:8000/mcp --profile open
                                                        under a manager that somebody else wrote
 
-Strategies: {", ".join(STRATEGIES)};
+Strategies, by game:
+{_STRATEGIES_BY_GAME}
 or {OWN_STRATEGY}, a function of your own that is given a context and returns a move;
 or llm, a language model at any OpenAI-compatible server. The model's options may also be in the environment, as
 LEAGUE_LLM_MODEL and so on. The key of its server is read only from the environment.
@@ -76,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     program.add_options(parser, port=PORT)
     # No defaults, so that an error can be raised if one of these is given with --relay.
     parser.set_defaults(host=None, port=None)
-    add_manager_option(parser, required=True)
+    add_manager_option(parser)
     parser.add_argument(
         "--relay",
         metavar="URL",

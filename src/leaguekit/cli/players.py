@@ -105,7 +105,9 @@ class _PlayerGroup:
         self._agents = agents
         self._sockets = sockets
         self._by_port = {sock.getsockname()[1]: agent for agent, sock in zip(agents, sockets, strict=True)}
-        self._registration_slots = asyncio.Semaphore(MAX_CONCURRENT_REGISTRATIONS)
+        # A few register one after the other, so that their ids are in the order of their names.
+        slots = MAX_CONCURRENT_REGISTRATIONS if len(agents) > MAX_CONCURRENT_REGISTRATIONS else 1
+        self._registration_slots = asyncio.Semaphore(slots)
         self._registered = 0
         self._refusals: list[str] = []
 

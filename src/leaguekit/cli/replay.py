@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
+from leaguekit.games.base import Moves
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import Judgement, judge
 from leaguekit.league.records import Match
@@ -54,7 +55,9 @@ async def _replay(reader: LogReader, name: str, *, as_json: bool) -> int:
     if (match := league.matches.get(name)) is None:
         hint = f"there are {', '.join([*league.matches][:5])} …" if league.matches else "it has no schedule yet"
         raise CommandError(f"there is no match {name} in this league; {hint}")
-    history = _MatchHistory(league, match, events, await stores.read_transcript(reader, name))
+    recorded = next((event for event in reversed(events) if isinstance(event, e.ResultRecorded)), None)
+    posted = None if recorded is None else await stores.read_posted_record(reader, recorded)
+    history = _MatchHistory(league, match, events, await stores.read_transcript(reader, name), posted)
     lines = [json_line(history.as_json())] if as_json else map(sanitize_line, history.as_text())
     print("\n".join(lines))
     return 0
@@ -67,6 +70,7 @@ class _MatchHistory(NamedTuple):
     match: Match
     events: list[e.Event]
     transcript: MatchTranscript | None
+    posted: list[Moves] | None
 
     @property
     def _last_report(self) -> e.ResultRecorded | None:
@@ -78,12 +82,13 @@ class _MatchHistory(NamedTuple):
         if recorded is None:
             return None
         judgement = judge(
-            settings.game_type,
+            settings,
             self.match,
             recorded.attempt,
             recorded.result,
             bytes.fromhex(settings.seed_hex or ""),
             has_seed=not self.league.referees[recorded.referee_id].registered.shows_own_token,
+            posted=self.posted,
         )
         if self.transcript is not None and self.transcript.attempt == recorded.attempt:
             judgement.faults.extend(check_transcript(recorded, self.transcript))

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
-from leaguekit.cli import CommandError, program
-from leaguekit.cli.arguments import add_rounds_option, at_least, names
+from leaguekit.cli import CommandError, formats, program
+from leaguekit.cli.arguments import at_least, names
 from leaguekit.cli.manager import default_store, requested_settings, settings_from
 from leaguekit.cli.player import add_move_delay_option
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
@@ -22,6 +22,7 @@ from leaguekit.cli.run_progress import RunDisplay, RunningLeague, follow
 from leaguekit.cli.stored_plans import RunPlan, is_resumable, read_run_plan, resume_command
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
+from leaguekit.league.rounds import start_fault
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
 from leaguekit.player.strategy_loading import OWN_STRATEGY
@@ -46,7 +47,8 @@ EXAMPLES = """examples:
   league run --players 50 --referees 4 --seed 7    the same league every time
   league run --game tic_tac_toe --strategies random,frequency
   league run --game tic_tac_toe --move-delay 1     slowly enough to watch
-  league run --rounds double --title "Winter Cup"  each pair meets twice
+  league run --players 16 --format 'knockout(third_place=true)' --title "Winter Cup"
+  league run --players 100 --format swiss          seven rounds instead of ninety-nine
   league run --config league.toml                  settings from a file (docs/settings.md lists them)
   league run --json                                one JSON object at the end, for programs
   league run --resume SHARED/agents/…/manager/league.db     go on with a league that was broken off
@@ -68,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--referees", metavar="N", type=at_least(1), help="default 2")
     parser.add_argument("--game", choices=sorted(GAMES), help=f"default {DEFAULT_GAME}")
-    add_rounds_option(parser)
+    formats.add_options(parser)
     parser.add_argument(
         "--strategies",
         metavar="A,B,…",
@@ -103,6 +105,8 @@ def run(options: argparse.Namespace) -> int:
     store = given_store or default_file
     # Raises UnicodeEncodeError for an argument that is not UTF-8, before anything is opened.
     msgspec.json.encode(plan)
+    if options.resume is None:
+        _check_own_strategies(plan)
     program.check_file_limit(FILES_PER_PROCESS * (1 + plan.referees + plan.players))
     try:
         code, display = _play(options, plan, given_store, default_file)
@@ -152,12 +156,13 @@ def new_plan(options: argparse.Namespace) -> RunPlan:
         profile=settings.profile,
         title=settings.title,
     )
+    if (fault := start_fault(settings, plan.players)) is not None:
+        raise CommandError(fault)
     if not 1 <= plan.max_concurrent <= 10:
         raise CommandError("--max-concurrent must be from 1 to 10")
     if not 0 <= plan.move_delay <= MAX_MOVE_DELAY:
         raise CommandError(f"--move-delay must be from 0 to {MAX_MOVE_DELAY}, got {plan.move_delay:g}")
     _check_strategies(plan)
-    _check_own_strategies(plan)
     return plan
 
 
@@ -166,7 +171,9 @@ def _manager_options(options: argparse.Namespace) -> list[str]:
     given = {
         "--config": None if options.config is None else str(options.config.absolute()),
         "--title": options.title,
+        "--format": options.format,
         "--rounds": options.rounds,
+        "--seeding": options.seeding,
     }
     return [text for option, value in given.items() if value is not None for text in (option, value)]
 
@@ -193,7 +200,8 @@ def _check_own_strategies(plan: RunPlan) -> None:
 def _resumed_plan(options: argparse.Namespace) -> RunPlan:
     """The plan of a league that is resumed, from its store."""
     for name in ("players", "referees", "game", "strategies", "seed", "port", "announce_lead", "move_delay",
-                 "max_concurrent", "league_id", "store", "profile", "config", "title", "rounds"):  # fmt: skip
+                 "max_concurrent", "league_id", "store", "profile", "config", "title",
+                 "format", "rounds", "seeding"):  # fmt: skip
         if getattr(options, name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise CommandError(f"{option} and --resume exclude each other: the store says what is resumed")

@@ -11,12 +11,16 @@ from math import inf
 from pathlib import Path
 from typing import IO
 
-from leaguekit.cli import CommandError
-from leaguekit.cli.arguments import add_rounds_option, at_least, names
+from msgspec import UNSET
+
+from leaguekit.cli import CommandError, formats
+from leaguekit.cli.arguments import at_least, names
 from leaguekit.cli.comparison_report import as_json, as_text, wrap
 from leaguekit.cli.tables import csv_row, json_line, pluralize, warn_of_replaced_moves
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
+from leaguekit.league.rounds import start_fault
+from leaguekit.league.settings import Settings
 from leaguekit.player.strategies import STRATEGIES, check_can_play, strategies_for
 from leaguekit.player.strategy_loading import OWN_STRATEGY, load
 from leaguekit.protocol.messages import MatchResult
@@ -42,6 +46,7 @@ EXAMPLES = """examples:
   league simulate --seeds 1000 --out matches.csv        also write every match
   league simulate --fresh                               every match as if it were the first
   league simulate --seed 7 --seeds 1                    the league of `league run --players 6 --seed 7`
+  league simulate --format swiss --players 32           a Swiss instead of a round-robin
   league simulate --faults all --seeds 300              real agents, with everything going wrong that can
   league simulate --json                                one JSON object at the end, for programs
 
@@ -79,7 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--referees", metavar="N", type=at_least(1), help="only with faults (default 2)")
     parser.add_argument("--game", choices=sorted(GAMES), default=DEFAULT_GAME, help=f"default {DEFAULT_GAME}")
-    add_rounds_option(parser)
+    formats.add_options(parser, seeding=False)
     parser.add_argument(
         "--strategies",
         metavar="A,B,…",
@@ -118,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
         if options.out is not None and options.out.suffix not in ("", ".csv"):
             raise CommandError(f"--out {options.out}: the matches are written as CSV; name a file that ends with .csv")
         return _compare(options, [Entrant(*one) for one in zip(options.strategies, functions, strict=True)])
-    given = (("--fresh", options.fresh), ("--out", options.out), ("--rounds", options.rounds))
+    given = (("--fresh", options.fresh), ("--out", options.out))
     for option, is_given in given:
         if is_given:
             raise CommandError(f"{option} cannot be used with --faults {options.faults}: leave out one of them")
@@ -130,14 +135,26 @@ def run(options: argparse.Namespace) -> int:
     from leaguekit.sim.campaign import Scenario, report
     from leaguekit.sim.outcome import LeagueSetup
 
+    settings = _settings(options)
     setup = LeagueSetup(
         players=options.players,
         referees=options.referees or REFEREES_WITH_FAULTS,
         game=options.game,
         strategies=tuple(options.strategies),
+        format=None if settings.format_text == "round_robin" else settings.format_text,
     )
     scenarios = [Scenario(options.seed + number, setup, options.faults) for number in range(options.seeds)]
     return report(scenarios, options.seeds, as_json=options.json)
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    """The settings of each league. Raises CommandError."""
+    chosen = {name: value for name, value in formats.requested_settings(options, {}).items() if value is not UNSET}
+    settings = Settings(league_id="simulation", game_type=options.game, **chosen)
+    formats.check(settings)
+    if (fault := start_fault(settings, options.players)) is not None:
+        raise CommandError(fault)
+    return settings
 
 
 def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
@@ -146,9 +163,9 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
         options.game,
         strategies,
         options.players,
-        rounds=options.rounds or "single",
         fresh=options.fresh,
         as_named=options.seeds == 1,
+        settings=_settings(options),
     )
     progress = _Progress(comparison.league.matches * options.seeds, quiet=options.json)
     replaces = options.out is not None and options.out.is_file()
@@ -172,7 +189,7 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
     else:
         print("\n".join(_report_lines(options, comparison, progress)))
         if options.out is not None:
-            written = pluralize(comparison.sums.leagues * comparison.league.matches, "match", "es")
+            written = pluralize(comparison.matches, "match", "es")
             print(wrap(f"Wrote {written} to {options.out}{', instead of what was there' * replaces}"))
     warn_of_replaced_moves(dict(zip(comparison.names, comparison.origins, strict=True)))
     has_failed = any(origins.total and origins.replaced == origins.total for origins in comparison.origins)
@@ -238,9 +255,10 @@ class _Progress:
 
 def _figures(options: argparse.Namespace, comparison: Comparison, progress: _Progress) -> dict[str, object]:
     leagues = comparison.sums.leagues
-    matches = leagues * comparison.league.matches
+    matches = comparison.matches
     return {
         "game": options.game,
+        "format": comparison.settings.format_text,
         "faults": "none",
         "first_seed": options.seed,
         "seeds": options.seeds,
@@ -261,9 +279,10 @@ def _report_lines(options: argparse.Namespace, comparison: Comparison, progress:
     if not leagues:
         return
     yield from as_text(comparison)
-    matches = leagues * comparison.league.matches
+    matches = comparison.matches
     seeds = f"seed {options.seed}" if leagues == 1 else f"seeds {options.seed} to {options.seed + leagues - 1}"
-    played = f"{pluralize(leagues, 'league')} of {options.game} ({seeds})"
+    how = "" if comparison.settings.format_text == "round_robin" else f", {comparison.settings.format_text}"
+    played = f"{pluralize(leagues, 'league')} of {options.game}{how} ({seeds})"
     yield wrap(f"{played}, {pluralize(matches, 'match', 'es')} in {progress.seconds:.2f} s")
     by_cpu = f"{matches / progress.cpu_seconds:,.0f} by processor time"
     yield wrap(f"{matches / progress.seconds:,.0f} matches per second, {by_cpu}")

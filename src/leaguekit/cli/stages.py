@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,16 +59,15 @@ class SilencePrinter:
         self._advice = f"Shorter time limits, such as for a class: league set {CLASS_LIMITS} {here}"
         # By match, the latest attempt that was printed.
         self._printed: dict[str, int] = {}
-        runner.progress_listeners.append(self._react)
+        runner.silence_listeners.append(self._react)
 
     def _react(self, report: MatchProgress) -> None:
-        text = self._runner.describe_silence(report)
-        if text is None or self._printed.get(report.match_id) == report.attempt:
+        if self._printed.get(report.match_id) == report.attempt:
             return
         settings = self._league.settings
         is_first, self._printed[report.match_id] = not self._printed, report.attempt
-        at = f"{times.parse_timestamp(report.timestamp).astimezone():%H:%M:%S}"
-        program.print_notice(f"{at}  The league waits for {text}")
+        at = f"{datetime.now().astimezone():%H:%M:%S}"
+        program.print_notice(f"{at}  The league waits for {self._runner.describe_silence(report)}")
         if is_first and settings.choice_seconds * (settings.max_retries + 1) > LONG_SECONDS:
             program.print_notice(self._advice)
 

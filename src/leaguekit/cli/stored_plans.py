@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, structs
 
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.stores import decode_event, describe_missing_events, iterate_events, opened
@@ -125,10 +125,15 @@ async def read_settings(log: LogReader) -> Settings | None:
 def check_requested_settings(settings: Settings, asked: dict[str, Any], store: str | Path) -> None:
     """Raise CommandError if options or a settings file contradict the league in the store."""
     wanted = msgspec.convert(msgspec.to_builtins(settings) | asked, Settings)
+    if "rounds" in asked and "format" not in asked and settings.format:
+        # A round-robin is asked for.
+        asked = asked | {"format": UNSET}
+        wanted = structs.replace(wanted, format=UNSET)
     for name in asked:
         has, value = getattr(settings, name), getattr(wanted, name)
         if has != value:
             option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+            value = "round_robin" if value is UNSET else value
             is_so = "has another seed" if name == "seed_hex" else f"has {name} = {has!r}, not {value!r}"
             change = f" `league set {name}=…` changes it in the running league." if name in CHANGEABLE else ""
             raise CommandError(

@@ -11,8 +11,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
 
+from msgspec import UNSET
+
 from leaguekit.cli import CommandError, add_data_dir_option
+from leaguekit.games.base import Moves
 from leaguekit.league import events as e
+from leaguekit.league.outcomes import read_record, record_name
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
@@ -120,6 +124,13 @@ async def feed_events(reader: LogReader, take: Callable[[e.Event], None]) -> Non
                 raise CommandError(f"{why}; `league verify` checks the whole log") from None
     if is_empty:
         raise CommandError("no league was ever created in this store")
+
+
+async def read_posted_record(reader: LogReader, recorded: e.ResultRecorded) -> list[Moves] | None:
+    """The record of a long match, which its referee posted before the report; None if there is none."""
+    if recorded.result.details.record_sha256 is UNSET:
+        return None
+    return read_record(await reader.kept(record_name(recorded.match_id, recorded.attempt)), recorded.result.details)
 
 
 async def read_transcript(reader: LogReader, match_id: str) -> MatchTranscript | None:

@@ -21,6 +21,8 @@ from leaguekit.protocol.plain_text import escaped, sanitize_line
 MAX_WARNINGS = 10
 # A name that is cut off at fewer characters cannot be recognized.
 MIN_COLUMN_WIDTH = 8
+# What a player is called that has left its league.
+DEPARTURES = {"WITHDRAWAL": "withdrawn", "DISQUALIFICATION": "disqualified"}
 # The full table of standings needs this number of columns, with the shortest names.
 MIN_STANDINGS_WIDTH = 56
 # Invisible. The text after it runs from left to right again.
@@ -150,7 +152,7 @@ def _tie_columns(standings: Sequence[dict[str, Any]]) -> dict[str, str]:
         for head, key in (("h2h", "head_to_head"), ("SB", "sonneborn_berger"))
         if any(row.get(key) is not None for row in standings)
     }
-    if any(row.get("decided_by") == "technical_losses" for row in standings):
+    if any(row.get("technical_losses") for row in standings):
         columns = {"tech.": "technical_losses"} | columns
     return columns
 
@@ -160,6 +162,8 @@ def _cell(key: str, row: dict[str, Any]) -> object:
         return row.get("shown_rank") or row["rank"]
     if key == "sonneborn_berger":
         return score_text(row.get(key))
+    if key == "display_name" and (out := DEPARTURES.get(row.get("out") or "")):
+        return f"{row[key]} ({out})"
     value = row.get(key, "")
     return "" if value is None else value
 

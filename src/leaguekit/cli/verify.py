@@ -15,6 +15,8 @@ from leaguekit.games import GAMES
 from leaguekit.games.base import has_chance
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
+from leaguekit.league.outcomes import record_name
+from leaguekit.manager.pairing_engine import Py4Swiss, installed_version
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader, is_postgres
 from leaguekit.store.head import MissingEnd, missing_end, read_head
@@ -28,7 +30,8 @@ EXAMPLES = """examples:
 
 Every event must be possible at its position. Each match counts once, with points as ruled. Each result is played again
 by the game's rules. Each draw is compared with its commitment, and made again from the league's seed. The table is made
-again from the results. What a referee did not report cannot be checked: that is counted, and is not a fault.
+again from the results. The format draws each round again. What a referee did not report, and what another version drew,
+cannot be checked: that is counted, and is not a fault.
 The beginning of a log is a valid log, too. So the log must also reach the number in league.db.head, which a manager
 keeps beside a SQLite store. Without that file there is nothing to compare with. PostgreSQL does not need it.
 The league may run meanwhile. The exit code is 0 if all is right, 1 if something is wrong.
@@ -70,7 +73,7 @@ class Completeness(NamedTuple):
 
 
 async def _verify(reader: LogReader, store: str | Path, *, as_json: bool) -> int:
-    audit = Audit()
+    audit = Audit(Py4Swiss() if installed_version() else None)
     # Read before the log, to which a manager may append meanwhile.
     head = read_head(store)
     last = 0
@@ -80,6 +83,8 @@ async def _verify(reader: LogReader, store: str | Path, *, as_json: bool) -> int
             progress.update(one.number)
             last = one.number
             event = audit.take(one.number, one.event)
+            if isinstance(event, ResultRecorded) and event.result.details.record_sha256:
+                audit.record(event, await reader.kept(record_name(event.match_id, event.attempt)))
             if isinstance(event, ResultRecorded) and (name := f"transcript/{event.match_id}") in transcripts:
                 audit.transcript(event, await reader.kept(name) or b"")
     return _print_result(audit, Completeness(store, last, head), as_json=as_json)
@@ -128,6 +133,7 @@ def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
         (counts.voids, f"void attempts, {counts.rematches} rematches, {counts.corrections} corrections"),
         (counts.results, f"reports of referees, {counts.outcomes_replayed} of them played again by the rules"),
         (counts.draws_opened, _describe_draws(audit)),
+        *([(counts.draws_repeated, "rounds drawn again by the format")] if counts.draws_repeated else []),
         (counts.transcripts, "transcripts held against the results"),
     ):
         yield f"{count:9,} {what}"

@@ -7,12 +7,13 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Iterator
+from operator import itemgetter
 
 import msgspec
 
 from leaguekit.agents.serving import run_until_first
 from leaguekit.cli import CommandError, add_manager_option, program
-from leaguekit.cli.live_view import news_text, render_league
+from leaguekit.cli.live_view import news_text, render_league, result_text
 from leaguekit.cli.screen import Cell, Screen, supports_screen
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, standings_table
@@ -99,17 +100,25 @@ class LiveDisplay:
 
 async def _print(follower: Follower, *, as_json: bool) -> None:
     """Print the news, or the whole state as JSON, until the league is over."""
-    last_number = 0
+    last_number, printed = 0, set[tuple[str, str | None]]()
     while True:
         follower.changed.clear()
         live = follower.live
         if live is not None:
             if as_json:
                 print(json_line(msgspec.to_builtins(live)), flush=True)
-            for one in sorted(live.news.values(), key=lambda one: one.number):
-                if one.number > last_number and not as_json:
-                    print(sanitize_line(f"{one.at}  {news_text(one, live)}"), flush=True)
-                last_number = max(last_number, one.number)
+            lines = [(one.at, news_text(one, live)) for one in live.news.values() if one.number > last_number]
+            last_number = max([last_number, *(one.number for one in live.news.values())])
+            ended = {(one.match_id, one.ended_at): one for one in live.results.values()}
+            lines += [
+                (one.ended_at or "", f"{one.match_id}: {result_text(one)}")
+                for key, one in ended.items()
+                if key not in printed
+            ]
+            printed = {*ended}
+            if not as_json:
+                for at, text in sorted(lines, key=itemgetter(0)):
+                    print(sanitize_line(f"{at}  {text}"), flush=True)
             if _is_over(live):
                 return
         await follower.changed.wait()

@@ -8,7 +8,7 @@ made again. The record of any other game must be kept.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from leaguekit.games.base import CHANCE, SIDES, Game, Moves, Outcome, Side, asked, is_same
@@ -19,8 +19,14 @@ MAX_CHOICE_CHARACTERS = 100
 SHORTENED = "…"
 
 
+class UnknownChance(ValueError):
+    """The choices of a match do not tell its record, because chance moved in it."""
+
+
 def move_text(move: Any) -> str:
     """A move as a text."""
+    if type(move) is int:
+        return str(move)
     return move if isinstance(move, str) else json.dumps(move, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -44,7 +50,11 @@ def positions(game: Game[Any], record: Iterable[Moves]) -> Iterator[Any]:
     yield position
     for moves in record:
         _check_step(game, position, moves)
-        position = game.play(position, moves)
+        try:
+            position = game.play(position, moves)
+        except Exception as error:
+            # Without odds it is not known what chance may give, and the record may come from anybody.
+            raise ValueError(f"a step cannot be played: {error!r}") from error
         yield position
 
 
@@ -74,7 +84,7 @@ def steps_from_choices(
         for mover in game.to_move(position):
             if mover == "chance":
                 if drawn is None:
-                    raise ValueError("it is not known what chance gave")
+                    raise UnknownChance("it is not known what chance gave")
                 moves[mover], drawn = drawn, None
             elif not left[mover]:
                 raise ValueError(f"{{{mover}}} has not chosen")
@@ -90,6 +100,18 @@ def steps_from_choices(
 def record_from_choices(game: Game[Any], drawn: int | None, choices: dict[Side, str | None]) -> list[Moves]:
     """The record of a match by its choices. Raises ValueError as ``steps_from_choices`` does."""
     return [moves for moves, _ in steps_from_choices(game, drawn, choices)]
+
+
+def is_told_by_choices(
+    game: Game[Any], drawn: int | None, choices: dict[Side, str | None], record: Sequence[Moves]
+) -> bool:
+    """Whether the record of a match can be made again from its choices."""
+    if any(choice is not None and choice.endswith(SHORTENED) for choice in choices.values()):
+        return False
+    try:
+        return is_same(record_from_choices(game, drawn, choices), [*record])
+    except ValueError:
+        return False
 
 
 def _read_move(game: Game[Any], position: Any, side: Side, text: str) -> Any:

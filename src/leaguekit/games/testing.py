@@ -29,6 +29,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 _TURNS: tuple[tuple[Mover, ...], ...] = ((), ("A",), ("B",), ("A", "B"), CHANCE)
 # The options that a question may list. A game with more legal moves states their number, and how a move is written.
 MAX_OPTIONS = 500
+# Moves that are not legal are tried in the first steps of a game, and later in one of as many.
+_MAX_CHECKED = 10
 # The steps of a game in which something else is tried.
 _MAX_VARIATIONS = 6
 _shorten = reprlib.repr
@@ -116,7 +118,8 @@ def _played(game: Game[Any], seed: int, choose: Chooser, max_turns: int) -> tupl
     while True:
         observations.append(_observe(game, position))
         options = _options(game, position) or options
-        _check_faults(game, position, options)
+        if len(record) < _MAX_CHECKED or len(record) % _MAX_CHECKED == 0:
+            _check_faults(game, position, options)
         _require(_observe(game, position) == observations[-1], "what a side answers must not show before it is played")
         _modify(_observed_values(game, position))
         _require(_observe(game, position) == observations[-1], "what is done to a view must not change the position")

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
+from leaguekit.formats.base import Drawn, PairingEngine
+from leaguekit.games.base import Moves
 from leaguekit.league import events as e
-from leaguekit.league.outcomes import Discrepancy, judge
+from leaguekit.league.outcomes import Discrepancy, judge, read_record
 from leaguekit.league.preconditions import ImpossibleEvent, check_preconditions
 from leaguekit.league.recount import CountedResult, RecountedRow, count_result, recount_table
 from leaguekit.league.state import League
+from leaguekit.league.tournaments import drawn_by, tournament
 from leaguekit.league.transcripts import check_transcript
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import decode, of_type
@@ -61,6 +64,8 @@ class Counts(Struct, kw_only=True):
     outcomes_replayed: int = 0
     draws_opened: int = 0
     draws_derived: int = 0
+    # Rounds that the format drew again, with the same pairings.
+    draws_repeated: int = 0
     transcripts: int = 0
     not_checkable: dict[str, int] = {}
 
@@ -71,7 +76,8 @@ class Audit:
     After ``close``, ``findings`` has the first findings, and ``faults`` is the number of errors.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, engine: PairingEngine | None = None) -> None:
+        """``engine`` draws the rounds of a Swiss again."""
         self.league = League()
         self.findings: list[Finding] = []
         self.faults = 0
@@ -82,6 +88,11 @@ class Audit:
         self._valid_results: dict[str, CountedResult] = {}
         # Matches that the manager decided.
         self._forfeits: set[str] = set()
+        # For each completed round that the format drew, the players with a bye, and the other players without a match.
+        self._byes: list[str] = []
+        self._absences: list[str] = []
+        self._ranking: list[str] = []
+        self._engine = engine
         self._number = 0
         self._at = ""
 
@@ -101,6 +112,15 @@ class Audit:
             self._note(Discrepancy("an event that this version knows", f"one that it cannot read ({error})"))
             return None
         return event if self._check_and_apply(event) else None
+
+    def record(self, recorded: e.ResultRecorded, kept: bytes | None) -> None:
+        """Check the result of a long match by its record, which is kept beside the log."""
+        posted = read_record(kept, recorded.result.details)
+        if posted is None:
+            missing = Discrepancy(f"the record {recorded.result.details.record_sha256}", "none, or another one")
+            self._note(missing, recorded.match_id)
+            return
+        self._judge(recorded, posted)
 
     def transcript(self, recorded: e.ResultRecorded, text: bytes) -> None:
         """Compare the transcript of a match with the result that was just checked."""
@@ -143,6 +163,7 @@ class Audit:
             if self._is_created:
                 for fault in check_preconditions(event, self.league):
                     self._note(fault, match_id)
+                self._draw_again(event)
             elif not self._is_beginning(event):
                 return False
             self.league.apply(event)
@@ -155,6 +176,31 @@ class Audit:
             return False
         self._count(event)
         return True
+
+    def _draw_again(self, event: e.Event) -> None:
+        """Let the format draw the round again, or end the league, and compare."""
+        made = self.league.settings.known_format
+        if not isinstance(event, (e.RoundDrawn, e.LeagueCompleted)) or not self.league.draws_rounds:
+            return
+        if made is None:
+            self._skip(f"the format {self.league.settings.format_text} is not known here")
+            return
+        before = tournament(self.league)
+        ended = made.ended(before)
+        if isinstance(event, e.LeagueCompleted):
+            expected = None if ended is None else (ended.reason, ended.ranking)
+            if expected != (event.reason, event.ranking):
+                self._note(Discrepancy(f"the end that {made} decides", f"another one: {event.reason}"))
+            return
+        if ended is not None:
+            self._note(Discrepancy(f"the league's end: {ended.reason}", f"the draw of round {event.round_id}"))
+        elif event.engine != (by := drawn_by(made, self._engine)):
+            self._skip(f"the pairings were drawn by {event.engine}, and this is {by}")
+        else:
+            drawn = made.draw(before, self._engine)
+            self.counts.draws_repeated += 1
+            if drawn != Drawn(event.pairs, event.byes, event.label, event.ranking):
+                self._note(Discrepancy(f"the pairings of round {event.round_id} by {by}", "other pairings"))
 
     def _check_time(self, at: str) -> None:
         # Timestamps of one form compare as texts. A clock that was set back is not an error.
@@ -180,12 +226,23 @@ class Audit:
         match event:
             case e.ResultRecorded():
                 self.counts.results += 1
-                self._judge(event)
+                # Without its record, a long match cannot be played again here: see ``record``.
+                if event.result.details.record_sha256 is UNSET:
+                    self._judge(event)
                 self._valid_results[event.match_id] = count_result(event.result)
             case e.ResultCorrected():
                 self.counts.corrections += 1
                 self._forfeits.discard(event.match_id)
                 self._valid_results[event.match_id] = count_result(event.result)
+            case e.RoundCompleted() if self.league.draws_rounds:
+                round_ = self.league.rounds[event.round_id - 1]
+                playing = {player for name in round_.matches for player in self.league.matches[name].players}
+                self._byes += round_.byes
+                self._absences += self.league.table.rows.keys() - playing - {*round_.byes}
+            case e.RoundDrawn():
+                self._ranking = event.ranking
+            case e.LeagueCompleted():
+                self._ranking = event.ranking or self._ranking
             case e.AttemptVoided():
                 self.counts.voids += 1
             case e.MatchForfeited():
@@ -198,11 +255,11 @@ class Audit:
                 self._forfeits.discard(event.match_id)
                 self._valid_results.pop(event.match_id, None)
 
-    def _judge(self, event: e.ResultRecorded) -> None:
+    def _judge(self, event: e.ResultRecorded, posted: list[Moves] | None = None) -> None:
         match = self.league.matches[event.match_id]
         has_seed = not self.league.referees[event.referee_id].shows_own_token
-        game_type = self.league.settings.game_type
-        judged = judge(game_type, match, event.attempt, event.result, self._seed, has_seed=has_seed)
+        settings = self.league.settings
+        judged = judge(settings, match, event.attempt, event.result, self._seed, has_seed=has_seed, posted=posted)
         for fault in judged.faults:
             self._note(fault, event.match_id)
         for reason in judged.not_checkable:
@@ -231,17 +288,34 @@ class Audit:
                 self._note(
                     Discrepancy(f"RoundCompleted for round {round_.id}, whose matches have ended", "no such event")
                 )
-        if league.matches and counts.ended == counts.matches and league.state != "LEAGUE_COMPLETED":
+        is_decided = league.matches and not league.draws_rounds and counts.ended == counts.matches
+        if is_decided and league.state != "LEAGUE_COMPLETED":
             self._note(Discrepancy("LeagueCompleted, for all matches have ended", "no such event"))
         self._check_table()
 
     def _check_table(self) -> None:
         league = self.league
-        lot_seed = (league.settings.seed_hex or "") if league.rounds else None
-        recounted = recount_table(league.table.rows, self._valid_results.values(), league.settings.tie_breaks, lot_seed)
+        lot_seed = (league.settings.seed_hex or "") if league.seeding else None
+        recounted = recount_table(
+            league.table.rows,
+            self._valid_results.values(),
+            league.settings.tie_breaks,
+            lot_seed,
+            league.settings.payoff_range,
+            byes=self._byes,
+            absences=self._absences,
+            ranking=self._ranking,
+        )
         for expected, row in zip(recounted, league.table.standings().values(), strict=True):
             found = RecountedRow(
-                row.player_id, row.played, row.wins, row.draws, row.losses, row.points, row.technical_losses or 0
+                row.player_id,
+                row.played,
+                row.wins,
+                row.draws,
+                row.losses,
+                row.points,
+                row.technical_losses or 0,
+                None if row.payoff is UNSET else row.payoff,
             )
             if found != expected:
                 self._note(Discrepancy(f"{expected} at rank {row.rank}, from the results", str(found)))

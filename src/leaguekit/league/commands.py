@@ -12,3 +12,4 @@ from leaguekit.league.registration import *
 from leaguekit.league.results import *
 from leaguekit.league.rounds import *
 from leaguekit.league.rule_breaches import *
+from leaguekit.league.tournaments import *

@@ -102,8 +102,26 @@ class RegistrationsClosed(_Event, frozen=True, kw_only=True):
 class LeagueStarted(_Event, frozen=True, kw_only=True):
     """The schedule: the pairs of each round, side A first."""
 
+    # Empty if the format draws each round when the previous one is over.
     rounds: list[list[tuple[str, str]]]
     by_operator: bool = False
+    # The players in the order of the seeding; empty if it is that of the ids.
+    seeding: list[str] = []
+
+
+class RoundDrawn(_Event, frozen=True, kw_only=True):
+    """The format drew the next round, from the results so far."""
+
+    round_id: int
+    # Side A first.
+    pairs: list[tuple[str, str]]
+    # Players without an opponent. A bye counts as a win.
+    byes: list[str] = []
+    label: str = ""
+    # What drew it, with versions. The same versions draw the same pairs.
+    engine: str = ""
+    # The order of the table until the next draw. Without it the points decide.
+    ranking: list[str] = []
 
 
 class RoundAnnounced(_Event, frozen=True, kw_only=True):
@@ -220,6 +238,10 @@ class RoundCompleted(_Event, frozen=True, kw_only=True):
 class LeagueCompleted(_Event, frozen=True, kw_only=True):
     """All matches of the league have ended."""
 
+    # What the format says of the end, and its final order of the table. Without it the points decide.
+    reason: str = ""
+    ranking: list[str] = []
+
 
 class LeaguePaused(_Event, frozen=True, kw_only=True):
     """The operator paused the league: no round or match begins."""
@@ -287,6 +309,7 @@ Event = (
     | TokenVoided
     | RegistrationsClosed
     | LeagueStarted
+    | RoundDrawn
     | RoundAnnounced
     | MatchAssigned
     | ResultRecorded

@@ -125,7 +125,7 @@ def figures(league: League, check: CancelCheck = never_cancel, *, unrated: Colle
             *_replaced_move_sentences(league),
         ],
         ties=tie_sentences(lines, league.settings.tie_breaks, MAX_TIES),
-        order=describe_order(league.settings.tie_breaks),
+        order=describe_order(league.settings),
     )
 
 
@@ -264,7 +264,7 @@ def signed(points: int) -> str:
 def _technical_loss_sentence(count: int) -> Iterator[str]:
     if count:
         matches = "1 match was" if count == 1 else f"{count} matches were"
-        yield f"{matches} decided by technical losses: they count in the table, but tell nothing of anybody's strength."
+        yield f"{matches} decided by technical losses: they count in the table, but not in ratings."
 
 
 def _unrated_sentence(count: int) -> Iterator[str]:

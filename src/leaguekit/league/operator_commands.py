@@ -14,6 +14,7 @@ from leaguekit.league.results import known_match, validate_result
 from leaguekit.league.rounds import completion_events
 from leaguekit.league.settings import CHANGEABLE, LIMITS, Settings, changed_settings, find_fault, unknown_setting
 from leaguekit.league.state import League
+from leaguekit.league.tournaments import objection
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchResult
 
@@ -97,6 +98,8 @@ def rematch(league: League, match_id: str, reason: str, at: str) -> list[e.Event
     departed = [player for player in match.players if league.players[player].out is not None]
     if departed:
         raise ProtocolError("E058", f"{' and '.join(departed)} left the league; {match_id} cannot be played again.")
+    if match.has_ended and (why := objection(league, match, None)) is not None:
+        raise ProtocolError("E058", f"{match_id} cannot be played again: {why}.")
     return [e.MatchReplayed(at=at, match_id=match_id, reason=reason)]
 
 
@@ -105,7 +108,10 @@ def correct(league: League, match_id: str, result: MatchResult, reason: str, at:
     match = known_match(league, match_id)
     if match.round_id > league.current_round:
         raise ProtocolError("E051", f"{match_id} belongs to a round that has not been announced.")
-    corrected = e.ResultCorrected(at=at, match_id=match_id, result=validate_result(match, result), reason=reason)
+    valid = validate_result(match, result)
+    if (why := objection(league, match, valid)) is not None:
+        raise ProtocolError("E058", f"The result of {match_id} cannot be set so: {why}.")
+    corrected = e.ResultCorrected(at=at, match_id=match_id, result=valid, reason=reason)
     return [corrected, *(_completion_of_round(league, [match], at) if not match.has_ended else [])]
 
 

@@ -6,15 +6,18 @@ documents require less than our own referees report.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import Any, NamedTuple, cast
 
-from msgspec import UNSET
+from msgspec import UNSET, json
 
-from leaguekit.games import GAMES
-from leaguekit.games.base import Game, Side, has_chance
-from leaguekit.games.records import record_from_choices, replay
+from leaguekit.games import find_game
+from leaguekit.games.base import Game, Moves, Side, has_chance, is_same
+from leaguekit.games.records import UnknownChance, move_text, positions, record_from_choices, replay
 from leaguekit.league.records import Match
+from leaguekit.league.settings import Settings
 from leaguekit.match.draw import match_seed, opens
 from leaguekit.match.move_messages import promise
 from leaguekit.match.rulings import RULINGS
@@ -59,26 +62,33 @@ class _Wrong(Exception):
 
 
 def judge(
-    game_type: str, match: Match, attempt: int, result: MatchResult, seed: bytes | None, *, has_seed: bool = True
+    settings: Settings,
+    match: Match,
+    attempt: int,
+    result: MatchResult,
+    seed: bytes | None,
+    *,
+    has_seed: bool = True,
+    posted: Sequence[Moves] | None = None,
 ) -> Judgement:
     """Check a consistent result by the rules. ``seed`` is the league's seed, if it is known.
 
-    Without ``has_seed`` the referee does not know the seed, and draws its own numbers as the documents say.
+    Without ``has_seed`` the referee does not know the seed, and draws its own numbers as the documents say. ``posted``
+    is the record that was posted before the report, if it was too long for the report.
     """
     details = result.details
     faults = _ruling_faults(details)
-    game = GAMES.get(game_type)
+    game = find_game(settings.game_type, settings.game_args or None)
     if game is None:
-        return Judgement(faults, [f"the game {game_type} is not known here"], False, False, False, [])
-    promised = None if seed is None else promise(game, match_seed(seed, match.id, attempt))
-    derived = promised if isinstance(promised, int) else None
+        return Judgement(faults, [f"the game {settings.game_name} is not known here"], False, False, False, [])
+    own_seed = None if seed is None else match_seed(seed, match.id, attempt)
     not_checkable: list[str] = []
     doubts: list[str] = []
     done: list[bool] = []
     checks: tuple[Callable[[], bool], ...] = (
-        lambda: _check_outcome(game, match, result),
-        lambda: _check_opening(game, details, derived),
-        lambda: _check_derivation(game, details, derived, has_seed=has_seed),
+        lambda: _check_outcome(game, match, result, posted),
+        lambda: _check_opening(game, details, own_seed),
+        lambda: _check_derivation(game, match, details, own_seed, posted, has_seed=has_seed),
     )
     for check in checks:
         try:
@@ -94,19 +104,49 @@ def judge(
     return Judgement(faults, not_checkable, is_replayed, is_opened, is_derived, doubts)
 
 
-def _check_outcome(game: Game[Any], match: Match, result: MatchResult) -> bool:
+def record_name(match_id: str, attempt: int) -> str:
+    """The name under which the record of a long match is kept beside the log."""
+    return f"record/{match_id}/{attempt}"
+
+
+def read_record(kept: bytes | None, details: ResultDetails) -> list[Moves] | None:
+    """The kept record of a match; None if there is none, or if it is not the one of the report."""
+    if kept is None or sha256(kept).hexdigest() != details.record_sha256:
+        return None
+    return json.decode(kept, type=list[Moves])
+
+
+def record_of(
+    game: Game[Any], match: Match, details: ResultDetails, posted: Sequence[Moves] | None = None
+) -> Sequence[Moves]:
+    """The record of a match: the one that was posted, that of its report, or the one that its choices tell.
+
+    Raises ValueError if the choices do not tell it.
+    """
+    if posted is not None:
+        return posted
+    if details.record is not UNSET:
+        # A step with other keys is not legal, and playing it again says so.
+        return cast("list[Moves]", details.record)
+    choices: dict[Side, str | None] = {"A": details.choices.get(match.a), "B": details.choices.get(match.b)}
+    return record_from_choices(game, details.drawn_number or None, choices)
+
+
+def _check_outcome(game: Game[Any], match: Match, result: MatchResult, posted: Sequence[Moves] | None) -> bool:
     """Play the match again. Return whether there was anything to play."""
     details = result.details
     if details.status == "TECHNICAL_LOSS":
         return False
-    choices: dict[Side, str | None] = {"A": details.choices.get(match.a), "B": details.choices.get(match.b)}
-    number = details.drawn_number or None
-    if None in choices.values():
+    if details.record_sha256 is not UNSET and posted is None:
+        raise _Doubtful("the record of the match is missing")
+    has_record = posted is not None or details.record is not UNSET
+    if not has_record and None in (details.choices.get(match.a), details.choices.get(match.b)):
         raise _Doubtful("the referee did not tell what was chosen")
-    if number is None and has_chance(game):
-        raise _Doubtful("the referee did not tell what was drawn")
     try:
-        outcome = replay(game, record_from_choices(game, number, choices))
+        record = record_of(game, match, details, posted)
+        outcome = replay(game, record)
+    except UnknownChance:
+        raise _Doubtful("the referee did not tell what was drawn") from None
     except ValueError as error:
         why = str(error).replace("{A}", match.a).replace("{B}", match.b)
         raise _Wrong(f"choices that {game.name} allows", f"{_describe_play(details)} ({why})") from None
@@ -114,42 +154,76 @@ def _check_outcome(game: Game[Any], match: Match, result: MatchResult) -> bool:
     winner = by_side[outcome.winner]
     if winner != result.winner:
         raise _Wrong(f"{_describe_winner(winner)}, by {_describe_play(details)}", _describe_winner(result.winner))
+    payoffs = None if outcome.payoffs is None else dict(zip(match.players, outcome.payoffs, strict=True))
+    if (details.payoffs or None) != payoffs:
+        raise _Wrong(f"the payoffs {payoffs}", f"the payoffs {details.payoffs or None}")
     return True
 
 
-def _check_opening(game: Game[Any], details: ResultDetails, derived: int | None) -> bool:
-    """Open the commitment to the draw. Return whether there was one."""
+def _check_opening(game: Game[Any], details: ResultDetails, own_seed: bytes | None) -> bool:
+    """Open the commitment to what chance gives. Return whether there was one."""
     if not has_chance(game):
         return False
     if details.draw_commitment is UNSET:
         raise _NotCheckable("the referee did not commit to its draw")
     if details.draw_nonce is UNSET:
         raise _Wrong("the nonce that opens the draw's commitment", "none")
-    number = details.drawn_number or derived
-    if number is None:
+    promised = None if own_seed is None else promise(game, own_seed)
+    revealed = details.match_seed or details.drawn_number or promised
+    if revealed is None:
         raise _NotCheckable("nothing was drawn, and the league's seed is not known")
-    if not opens(details.draw_commitment, details.draw_nonce, number):
+    if not opens(details.draw_commitment, details.draw_nonce, revealed):
         raise _Wrong(
-            f"the commitment to {number} under its nonce {details.draw_nonce}",
+            f"the commitment to {revealed} under its nonce {details.draw_nonce}",
             f"the commitment {details.draw_commitment}",
         )
     return True
 
 
-def _check_derivation(game: Game[Any], details: ResultDetails, derived: int | None, *, has_seed: bool) -> bool:
-    """Compare the draw with the draw from the league's seed. Return whether there was a draw."""
-    number = details.drawn_number or None
-    if number is None or not has_chance(game):
+def _check_derivation(
+    game: Game[Any],
+    match: Match,
+    details: ResultDetails,
+    own_seed: bytes | None,
+    posted: Sequence[Moves] | None,
+    *,
+    has_seed: bool,
+) -> bool:
+    """Compare what chance gave with what follows from the league's seed. Return whether it gave anything."""
+    if not has_chance(game):
+        return False
+    try:
+        record = record_of(game, match, details, posted)
+    except ValueError:
+        # The match was not played to its end, or playing it again has found what is wrong.
+        record = [{"chance": details.drawn_number}] if details.drawn_number else []
+    if not record:
         return False
     if not has_seed:
         raise _NotCheckable("the referee does not know the league's seed")
-    if derived is None:
+    if own_seed is None:
         raise _NotCheckable("the league's seed is not known")
-    if derived != number:
-        if details.draw_commitment is UNSET:
-            raise _Doubtful("the referee drew a number of its own")
-        raise _Wrong(f"the number {derived}, drawn from the league's seed", f"the number {number}")
+    if details.match_seed and details.match_seed != own_seed.hex():
+        raise _Wrong(f"the seed {own_seed.hex()} of the match", f"the seed {details.match_seed}")
+    _check_rolls(game, details, own_seed, record)
     return True
+
+
+def _check_rolls(game: Game[Any], details: ResultDetails, own_seed: bytes, record: Sequence[Moves]) -> None:
+    """Compare each outcome of chance with the one that follows from the seed, as far as the record is legal."""
+    with suppress(ValueError):
+        for step, (position, moves) in enumerate(zip(positions(game, record), record, strict=False)):
+            if "chance" not in moves:
+                continue
+            rolled = game.roll(position, own_seed, step)
+            if not is_same(rolled, moves["chance"]):
+                if details.draw_commitment is UNSET:
+                    raise _Doubtful("the referee drew a number of its own")
+                drawn = "the number " * (step == 0 and bool(details.drawn_number))
+                raise _Wrong(
+                    f"{drawn}{move_text(rolled)}, drawn from the league's seed",
+                    f"{drawn}{move_text(moves['chance'])}",
+                )
 
 
 def _ruling_faults(details: ResultDetails) -> list[Discrepancy]:

@@ -20,7 +20,8 @@ from leaguekit.league.outcomes import Discrepancy
 from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.results import MAX_FAILURES, MAX_VOIDS, validate_result
 from leaguekit.league.settings import CHANGEABLE, changed_settings
-from leaguekit.league.state import League
+from leaguekit.league.state import League, id_order
+from leaguekit.league.tournaments import needs_draw
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerId, RefereeId
 from leaguekit.protocol.messages import MatchResult
@@ -30,6 +31,7 @@ from leaguekit.protocol.patterns import valid
 _EVENTS_BEFORE_END = (
     e.RegistrationsClosed,
     e.LeagueStarted,
+    e.RoundDrawn,
     e.RoundAnnounced,
     e.MatchAssigned,
     e.ResultRecorded,
@@ -188,7 +190,19 @@ def _league_started(event: e.LeagueStarted, league: League) -> Iterator[Discrepa
         counts = Counter(player for pair in pairs for player in pair)
         if twice := [player for player, count in counts.items() if count > 1]:
             yield Discrepancy(f"everybody at most once in round {number}", f"{', '.join(twice)} more than once")
-    if league.settings.rounds == "double":
+    made = league.settings.known_format
+    if event.seeding and sorted(event.seeding) != sorted(league.table.rows):
+        raise ImpossibleEvent("a seeding of the players that are registered", ", ".join(event.seeding))
+    if made is not None and made.name == "round_robin":
+        yield from _check_round_robin(event, league, is_double=made.total_rounds(2) == 2)
+    elif made is not None:
+        seeding = event.seeding or sorted(league.table.rows, key=id_order)
+        if (made.whole(seeding) or []) != event.rounds:
+            yield Discrepancy(f"the schedule of {made}", "another one")
+
+
+def _check_round_robin(event: e.LeagueStarted, league: League, *, is_double: bool) -> Iterator[Discrepancy]:
+    if is_double:
         wanted, met = list(permutations(league.table.rows, 2)), [pair for pairs in event.rounds for pair in pairs]
         how_often = "twice, once on each side"
     else:
@@ -199,6 +213,20 @@ def _league_started(event: e.LeagueStarted, league: League) -> Iterator[Discrepa
     if missing or too_often:
         said = [f"{what} {_list_pairs(pairs)}" for what, pairs in (("no", missing), ("one more", too_often)) if pairs]
         yield Discrepancy(f"everybody against everybody {how_often}", " and ".join(said))
+
+
+def _round_drawn(event: e.RoundDrawn, league: League) -> Iterator[Discrepancy]:
+    if not needs_draw(league):
+        raise ImpossibleEvent("a draw when all rounds are over", f"the draw of round {event.round_id}")
+    if event.round_id != len(league.rounds) + 1:
+        raise ImpossibleEvent(f"the draw of round {len(league.rounds) + 1}", f"that of round {event.round_id}")
+    playing = [player for pair in event.pairs for player in pair] + event.byes
+    if unknown := sorted({*playing, *event.ranking} - set(league.table.rows)):
+        raise ImpossibleEvent("a draw of the league's players", f"{', '.join(unknown)} in it")
+    if event.ranking and len(event.ranking) != len(league.table.rows):
+        raise ImpossibleEvent("a ranking of all players", f"one of {len(event.ranking)}")
+    if len(set(playing)) != len(playing):
+        yield Discrepancy(f"everybody at most once in round {event.round_id}", ", ".join(playing))
 
 
 def _unordered(pair: tuple[str, str]) -> tuple[str, str]:
@@ -239,9 +267,11 @@ def _round_completed(event: e.RoundCompleted, league: League) -> Iterator[Discre
         )
 
 
-def _league_completed(_event: e.LeagueCompleted, league: League) -> Iterator[Discrepancy]:
+def _league_completed(event: e.LeagueCompleted, league: League) -> Iterator[Discrepancy]:
+    if event.ranking and sorted(event.ranking) != sorted(league.table.rows):
+        raise ImpossibleEvent("a final ranking of all players", ", ".join(event.ranking))
     open_ones = [match.id for match in league.matches.values() if match.result is None]
-    if open_ones or not league.matches:
+    if open_ones or not (league.matches or league.draws_rounds):
         found = ", ".join(open_ones) if open_ones else "no match"
         yield Discrepancy("the league's end when all its matches have ended", f"{found} open" if open_ones else found)
     if open_rounds := [str(round_.id) for round_ in league.rounds if not round_.completed]:
@@ -399,6 +429,7 @@ _CHECKS: Mapping[type[e.Event], Callable[[Any, League], Iterator[Discrepancy]]] 
     e.RefereeRegistered: _referee_registered,
     e.RegistrationsClosed: _registrations_closed,
     e.LeagueStarted: _league_started,
+    e.RoundDrawn: _round_drawn,
     e.RoundAnnounced: _round_announced,
     e.MatchAssigned: _match_assigned,
     e.ResultRecorded: _result_recorded,

@@ -11,6 +11,7 @@ from leaguekit.league.records import Match, Outcome, Referee
 from leaguekit.league.rounds import available_referees, referee_rotation
 from leaguekit.league.state import League
 from leaguekit.league.statistics import player_stats
+from leaguekit.league.tournaments import has_next_round, total_rounds
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
 from leaguekit.protocol.ids import match_numbers
@@ -120,7 +121,7 @@ def status(league: League) -> m.LeagueStatus:
     return m.LeagueStatus(
         state=league.state,
         current_round=league.current_round,
-        total_rounds=len(league.rounds),
+        total_rounds=total_rounds(league),
         matches_played=len(league.matches) - league.outstanding,
         total_matches=len(league.matches),
         players=len(league.table.rows),
@@ -142,6 +143,7 @@ def announced_matches(league: League, names: Iterable[str], *, to_referees: bool
             player_A_endpoint=league.players[match.a].meta.contact_endpoint if to_referees else UNSET,
             player_B_endpoint=league.players[match.b].meta.contact_endpoint if to_referees else UNSET,
             referee_verifier=referee.registered.verifier if referee.shows_own_token else UNSET,
+            game_args=league.settings.game_args,
         )
         for match in matches
         for referee in [_referee(league, match)]
@@ -160,7 +162,7 @@ def round_summary(league: League, round_id: int) -> m.RoundSummary:
 
 def next_round_id(league: League, round_id: int) -> int | None:
     """The round after this one; None after the last."""
-    return round_id + 1 if round_id < len(league.rounds) else None
+    return round_id + 1 if round_id < len(league.rounds) or has_next_round(league) else None
 
 
 def champion(league: League) -> m.Champion:

@@ -140,6 +140,7 @@ class Outcome(Struct, array_like=True, gc=False):
     drawn_number: int | None
     status: ResultStatus | None
     ruling: str | None
+    payoffs: tuple[float, float] | None = None
 
 
 class Match(Struct, kw_only=True, array_like=True, gc=False):
@@ -184,6 +185,7 @@ class Match(Struct, kw_only=True, array_like=True, gc=False):
                 drawn_number=outcome.drawn_number,
                 status=outcome.status or UNSET,
                 ruling=outcome.ruling or UNSET,
+                payoffs=UNSET if outcome.payoffs is None else dict(zip(self.players, outcome.payoffs, strict=True)),
             ),
         )
 
@@ -199,6 +201,7 @@ class Match(Struct, kw_only=True, array_like=True, gc=False):
             details.drawn_number or None,
             details.status or None,
             _intern(details.ruling or None),
+            (details.payoffs[self.a], details.payoffs[self.b]) if details.payoffs else None,
         )
 
     def opponent_of(self, player_id: str) -> str:
@@ -215,6 +218,10 @@ class Round(Struct, kw_only=True, array_like=True):
     draws: int = 0
     technical_losses: int = 0
     completed: bool = False
+    # What the format says of it, if it drew the round: its name, the players with a bye, and what drew it.
+    label: str = ""
+    byes: list[str] = []
+    engine: str = ""
 
 
 def _intern(text: str | None) -> str | None:

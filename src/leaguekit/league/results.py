@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from msgspec import UNSET, structs
 
+from leaguekit.games.base import Moves
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import judge
 from leaguekit.league.records import Match, failures_after
@@ -30,12 +31,19 @@ _STATUSES: dict[tuple[bool, tuple[int, int]], tuple[ResultStatus, ...]] = {
 
 
 def record_result(
-    league: League, report: MatchResultReport, referee_id: str, at: str, *, misunderstood: Container[str] = ()
+    league: League,
+    report: MatchResultReport,
+    referee_id: str,
+    at: str,
+    *,
+    misunderstood: Container[str] = (),
+    posted: Sequence[Moves] | None = None,
 ) -> list[e.Event]:
     """Count a referee's report.
 
     Raises ProtocolError unless the report is for an attempt that the referee is running, and is consistent with itself
     and with the rules. ``misunderstood`` are the players that rejected messages in the form that is known for them.
+    ``posted`` is the record of a match whose report has only its SHA-256. Without it the report can come again later.
     """
     _check_league(league, report.league_id)
     attempt = None if report.attempt is UNSET else report.attempt
@@ -45,7 +53,9 @@ def record_result(
     result = validate_result(match, report.result)
     about_players = _events_about_players(league, match, result.details, at, misunderstood)
     result.details.broken_rules = result.details.forms = UNSET
-    doubts = [f"{referee_id} {doubt.removeprefix('the referee ')}" for doubt in _check_by_rules(league, match, result)]
+    doubts = [
+        f"{referee_id} {doubt.removeprefix('the referee ')}" for doubt in _check_by_rules(league, match, result, posted)
+    ]
     return [
         e.ResultRecorded(at=at, match_id=match.id, attempt=match.attempt, referee_id=referee_id, result=result),
         *(e.ResultFlagged(at=at, match_id=match.id, referee_id=referee_id, reason=doubt) for doubt in doubts),
@@ -142,7 +152,7 @@ def validate_result(match: Match, result: MatchResult) -> MatchResult:
     """The result with its status filled in. Raises E056 unless players, winner, score and status are consistent."""
     players = set(match.players)
     details = result.details
-    named = {*details.choices, *(details.failures or ()), *(details.move_origins or ())}
+    named = {*details.choices, *(details.payoffs or ()), *(details.failures or ()), *(details.move_origins or ())}
     if set(result.score) != players or not named <= players:
         raise ProtocolError("E056", f"{match.id} is between {match.a} and {match.b}, and nobody else.")
     first = match.a if result.winner is None else result.winner
@@ -161,11 +171,13 @@ def validate_result(match: Match, result: MatchResult) -> MatchResult:
     return structs.replace(result, details=structs.replace(details, status=status))
 
 
-def _check_by_rules(league: League, match: Match, result: MatchResult) -> list[str]:
+def _check_by_rules(league: League, match: Match, result: MatchResult, posted: Sequence[Moves] | None) -> list[str]:
     """Play a match again: what the operator should know of its result. Raises E056 if the rules do not give it."""
+    if result.details.record_sha256 is not UNSET and posted is None:
+        raise ProtocolError("E061", f"The record of {match.id} was not posted, or is another one.")
     seed = bytes.fromhex(league.settings.seed_hex or "")
     has_seed = not league.referees[match.referee_id or ""].shows_own_token
-    judgement = judge(league.settings.game_type, match, match.attempt, result, seed, has_seed=has_seed)
+    judgement = judge(league.settings, match, match.attempt, result, seed, has_seed=has_seed, posted=posted)
     if judgement.faults:
         faults = "; ".join(f"expected {fault.expected}, found {fault.found}" for fault in judgement.faults)
         raise ProtocolError("E056", f"{match.id} cannot have ended so: {faults}.")

@@ -5,12 +5,28 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from itertools import cycle
 
+from leaguekit.formats import ScheduledFormat, parse_format
 from leaguekit.league import events as e
 from leaguekit.league.records import Match, Round
-from leaguekit.league.schedule import MAX_MATCHES, match_count, round_robin
-from leaguekit.league.settings import Settings
-from leaguekit.league.state import League
+from leaguekit.league.settings import Settings, format_fault
+from leaguekit.league.state import League, id_order
+from leaguekit.league.tournaments import seed_players
 from leaguekit.protocol.errors import ProtocolError
+
+# A start with this number of matches takes seconds, and 400 MB.
+MAX_MATCHES = 1_000_000
+
+
+def match_count(settings: Settings, players: int) -> int:
+    """The number of matches that are known at the start; 0 if the format draws each round."""
+    made = settings.known_format
+    return made.match_count(players) if isinstance(made, ScheduledFormat) else 0
+
+
+def start_fault(settings: Settings, players: int) -> str | None:
+    """Why the format does not let a league of so many players start; None if it does."""
+    made = settings.known_format
+    return format_fault(settings) if made is None else made.fault(players)
 
 
 def create(settings: Settings, at: str) -> list[e.Event]:
@@ -19,24 +35,28 @@ def create(settings: Settings, at: str) -> list[e.Event]:
 
 
 def start(league: League, at: str, *, by_operator: bool = False, max_matches: int = MAX_MATCHES) -> list[e.Event]:
-    """Close the registrations and create the schedule, in the order of the players' ids.
+    """Close the registrations, seed the players, and create the schedule if the format has one.
 
     Raises ProtocolError if the league would have more than ``max_matches``.
     """
     if not league.is_open:
         raise ProtocolError("E058", "The league has been started already.")
-    players = sorted(league.table.rows, key=lambda player: int(player[1:]))
+    players = seed_players(league.settings, {player: row.display_name for player, row in league.table.rows.items()})
     if len(players) < 2 or not available_referees(league):
         raise ProtocolError(
             "E030",
             "A league needs two players and a referee; this one has "
             f"{len(players)} and {len(available_referees(league))}.",
         )
-    count, limit = match_count(len(players), league.settings.rounds), min(max_matches, MAX_MATCHES)
+    count, limit = match_count(league.settings, len(players)), min(max_matches, MAX_MATCHES)
     if count > limit:
         raise ProtocolError("E058", _too_many_matches(len(players), count, limit))
-    rounds = round_robin(players, league.settings.rounds)
-    return [e.RegistrationsClosed(at=at), e.LeagueStarted(at=at, rounds=rounds, by_operator=by_operator)]
+    if (fault := start_fault(league.settings, len(players))) is not None:
+        raise ProtocolError("E058", f"The league cannot start: {fault}.")
+    rounds = parse_format(league.settings.format_text).whole(players) or []
+    seeding = [] if players == sorted(players, key=id_order) else players
+    started = e.LeagueStarted(at=at, rounds=rounds, by_operator=by_operator, seeding=seeding)
+    return [e.RegistrationsClosed(at=at), started]
 
 
 def _too_many_matches(players: int, matches: int, limit: int) -> str:
@@ -145,10 +165,13 @@ def _forfeit(league: League, match: Match, at: str) -> e.MatchForfeited | None:
 
 
 def completion_events(league: League, round_: Round, ended: Sequence[Match], at: str) -> list[e.Event]:
-    """RoundCompleted if these matches were the last of the round, and LeagueCompleted if they were the last of all."""
+    """RoundCompleted if these matches were the last of the round, and LeagueCompleted if they were the last of all.
+
+    If the format draws the rounds, it also decides on the end of the league (``tournaments.record_end``).
+    """
     events: list[e.Event] = []
     if not round_.completed and round_.remaining == sum(match.round_id == round_.id for match in ended):
         events.append(e.RoundCompleted(at=at, round_id=round_.id))
-    if league.outstanding == len(ended):
+    if league.outstanding == len(ended) and not league.draws_rounds:
         events.append(e.LeagueCompleted(at=at))
     return events

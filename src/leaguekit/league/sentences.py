@@ -79,6 +79,17 @@ def add_player_names(text: str, names: Mapping[str, str]) -> str:
     return PLAYER.sub(lambda found: f"{names[found[0]]} ({found[0]})" if found[0] in names else found[0], text)
 
 
+def name_players_once(text: str, names: Mapping[str, str]) -> str:
+    """A text in which the name of each player precedes the first mention of its id."""
+    unnamed = {one: names[one] for one in PLAYER.findall(text) if one in names}
+
+    def add_name(found: re.Match[str]) -> str:
+        name = unnamed.pop(found[0], None)
+        return found[0] if name is None else f"{name} ({found[0]})"
+
+    return PLAYER.sub(add_name, text)
+
+
 def outcome(result: MatchResult) -> str:
     """The result of a match as a sentence."""
     (one, _), (other, _) = result.score.items()
@@ -98,7 +109,8 @@ def outcome(result: MatchResult) -> str:
 
 def _created(event: e.LeagueCreated) -> str:
     settings = event.settings
-    return f"The league {settings.full_name} is created: {settings.game_type}, {settings.rounds} round-robin"
+    how = settings.format or f"{settings.rounds} round-robin"
+    return f"The league {settings.full_name} is created: {settings.game_type}, {how}"
 
 
 def _issued(event: e.SeatsIssued) -> str:
@@ -107,9 +119,18 @@ def _issued(event: e.SeatsIssued) -> str:
 
 
 def _started(event: e.LeagueStarted) -> str:
+    if not event.rounds:
+        return "The league starts"
     matches = sum(map(len, event.rounds))
     rounds = "1 round" if len(event.rounds) == 1 else f"{len(event.rounds)} rounds"
     return f"The league starts: {rounds}, {matches} {'match' if matches == 1 else 'matches'}"
+
+
+def _drawn(event: e.RoundDrawn) -> str:
+    matches = "1 match" if len(event.pairs) == 1 else f"{len(event.pairs)} matches"
+    label = f" ({event.label})" if event.label not in ("", f"Round {event.round_id}") else ""
+    byes = f"; {' and '.join(event.byes)} has a bye" if event.byes else ""
+    return f"Round {event.round_id}{label} is drawn: {matches}{byes}"
 
 
 def _forfeited(event: e.MatchForfeited) -> str:
@@ -154,6 +175,7 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     e.TokenVoided: lambda event: f"The token of {event.agent_id} is void",
     e.RegistrationsClosed: lambda _event: "Registrations are closed",
     e.LeagueStarted: _started,
+    e.RoundDrawn: _drawn,
     e.RoundAnnounced: lambda event: f"Round {event.round_id} is announced",
     e.MatchAssigned: lambda event: f"{event.match_id}: {event.referee_id} is given attempt {event.attempt}",
     e.ResultRecorded: lambda event: f"{event.match_id}: {outcome(event.result)}, as {event.referee_id} reports",
@@ -169,7 +191,7 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     e.FormLearned: lambda event: f"{event.player_id} understands requests in the form {event.form}",
     e.RulesBroken: _broken,
     e.RoundCompleted: lambda event: f"Round {event.round_id} is over",
-    e.LeagueCompleted: lambda _event: "The league is over",
+    e.LeagueCompleted: lambda event: f"The league is over{_because(event.reason.removesuffix('.'))}",
     e.LeaguePaused: lambda event: f"The operator pauses the league{_because(event.reason)}",
     e.LeagueResumed: lambda event: f"The operator lets the league go on{_because(event.reason)}",
     e.SettingsChanged: _changed,

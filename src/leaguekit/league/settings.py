@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, convert, to_builtins
-from msgspec.structs import force_setattr
+from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
+from msgspec.structs import force_setattr, replace
 
+from leaguekit.formats import Format, FormatError, find_format, parse_format
+from leaguekit.formats.base import TieBreak
+from leaguekit.games import describe_game, game
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.protocol.fields import Count, GameType, LeagueId, Profile, Seconds
 from leaguekit.protocol.messages import TimeLimits
@@ -18,8 +21,8 @@ from leaguekit.protocol.messages import TimeLimits
 MAX_PER_ADDRESS = 200
 # The default of a setting that depends on another setting. It is not a valid value.
 _NOT_SET = -1.0
-TieBreak = Literal["head_to_head", "sonneborn_berger", "wins", "technical_losses", "lot"]
-
+# Its identity says that no order was given: then it is that of the format.
+_DEFAULT_TIE_BREAKS: tuple[TieBreak, ...] = Format.tie_breaks
 
 _DAY = 86_400
 # The limits of some settings. They are not in the types of the settings, so that older leagues can be read.
@@ -50,10 +53,31 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         str, Meta(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*\Z"), _about("What pages and reports call it")
     ] = ""
     game_type: Annotated[GameType, _about("The game", 16)] = DEFAULT_GAME
+    # Left out of the log if the game has none, as in older logs. The same is true of the payoffs.
+    game_args: Annotated[dict[str, Any] | UnsetType, _about("The game's arguments, such as `{turns = 50}`", 16)] = UNSET
+    payoff_range: Annotated[
+        tuple[float, float] | UnsetType,
+        _about("The lowest and the highest payoff of a match, if the game ranks by payoff. It is set by the game", 16),
+    ] = UNSET
     rounds: Annotated[
         Literal["single", "double"],
         _about("How often each pair meets. In a double round-robin it meets twice, with the sides swapped", 28),
     ] = "single"
+    # Without a value it is not in the log, as in older releases. The same holds for the next two.
+    format: Annotated[
+        str | UnsetType,
+        _about(
+            "Who plays whom: `round_robin`, `swiss`, `knockout`, `gauntlet`, with arguments as in `swiss(rounds=5)`"
+        ),
+    ] = UNSET
+    seeding: Annotated[
+        Literal["registration", "lot", "rating", "file"] | UnsetType,
+        _about("The order of the players for the format: as registered, by the league's lot, or by `seeds`"),
+    ] = UNSET
+    seeds: Annotated[
+        dict[str, float] | UnsetType,
+        _about('By display name: the rating (`seeding = "rating"`), or the place (`seeding = "file"`)'),
+    ] = UNSET
     # A start with 1,000 players makes 499,500 matches: it takes seconds, and a few hundred MB.
     max_players: Annotated[int, Meta(ge=2), _about("How many players may register", 7)] = 1_000
     max_referees: Annotated[int, Meta(ge=1), _about("How many referees may register")] = 100
@@ -80,7 +104,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tie_breaks: Annotated[
         tuple[TieBreak, ...],
         _about("What decides between players with equal points, in this order. Without a lot the lower id decides", 27),
-    ] = ("head_to_head", "sonneborn_berger", "wins", "technical_losses", "lot")
+    ] = _DEFAULT_TIE_BREAKS
     seed_hex: Annotated[
         str | None, _about("The seed of draws and lots, in hex. A random one is made if it is missing", 27)
     ] = None
@@ -88,10 +112,33 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.retry_seconds == _NOT_SET:
             force_setattr(self, "retry_seconds", 1.0 if self.backoff == "exponential" else 2.0)
+        if self.tie_breaks is _DEFAULT_TIE_BREAKS and (known := self.known_format) is not None:
+            force_setattr(self, "tie_breaks", known.tie_breaks)
+
+    @property
+    def format_text(self) -> str:
+        """The format with its arguments, as in ``--format``."""
+        return self.format or ("round_robin(legs=2)" if self.rounds == "double" else "round_robin")
+
+    @property
+    def advancement(self) -> str:
+        """A sentence about how a player advances, or what decides."""
+        made = self.known_format
+        return f"The format is {self.format_text}." if made is None else made.advancement
+
+    @property
+    def known_format(self) -> Format | None:
+        """The format; None if it is an author's that is not here."""
+        return find_format(self.format_text)
 
     @property
     def full_name(self) -> str:
         return full_name(self.title, self.league_id)
+
+    @property
+    def game_name(self) -> str:
+        """The game with its arguments, such as ``prisoners_dilemma(turns=50)``."""
+        return describe_game(self.game_type, self.game_args or None)
 
     @property
     def seed_commitment(self) -> str:
@@ -109,6 +156,20 @@ def heading(title: str, league_id: str) -> str:
     return title or f"League {league_id}"
 
 
+def with_game(settings: Settings) -> Settings:
+    """Settings with what the game itself decides. ``game_type`` may have arguments: ``prisoners_dilemma(turns=50)``.
+
+    Raises ProtocolError (E049) if the game is not known, or cannot be made with its arguments.
+    """
+    rules = game(settings.game_type, settings.game_args or None)
+    return replace(
+        settings,
+        game_type=rules.name,
+        game_args=dict(rules.args) or UNSET,
+        payoff_range=UNSET if rules.payoff_range is None else rules.payoff_range,
+    )
+
+
 def full_name(title: str, league_id: str) -> str:
     """The title of a league with its id, or the id alone."""
     return f"{title} ({league_id})" if title else league_id
@@ -124,6 +185,28 @@ def find_fault(name: str, value: float) -> str | None:
     minimum, maximum = LIMITS[name]
     # Written so that NaN is refused too: every comparison with NaN is false.
     return None if minimum <= value <= maximum else f"{name} must be from {minimum:g} to {maximum:,}, got {value:g}"
+
+
+def format_fault(settings: Settings) -> str | None:
+    """Why the format and the seeding of a league cannot be used; None if they can."""
+    try:
+        made = parse_format(settings.format_text)
+    except FormatError as error:
+        return str(error)
+    if settings.rounds == "double" and made.name != "round_robin":
+        return f"rounds = double belongs to round_robin, and the format is {made.name}"
+    if "buchholz" in settings.tie_breaks and made.whole(("P01", "P02", "P03")) is not None:
+        return f"the tie-break buchholz belongs to a Swiss, and the format is {made.name}"
+    if (settings.seeding in ("rating", "file")) != bool(settings.seeds):
+        return f"seeding = {settings.seeding or 'registration'!r} and seeds do not go together"
+    return None
+
+
+def plain_format(text: str) -> dict[str, str | UnsetType]:
+    """The settings for a format. A round-robin is written as in older releases. Raises FormatError."""
+    made = str(parse_format(text))
+    plain = {"round_robin": "single", "round_robin(legs=2)": "double"}
+    return {"rounds": plain[made], "format": UNSET} if made in plain else {"format": made}
 
 
 def unknown_setting(name: str) -> str:

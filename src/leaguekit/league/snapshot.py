@@ -28,7 +28,8 @@ _WRITER = f"leaguekit-{__version__}-{FORMAT}"
 _FIELDS: dict[str, Any] = {
     name: kind for name, kind in get_type_hints(League).items() if name not in ("table", "matches")
 }
-_State = msgspec.defstruct("_State", [*_FIELDS.items(), ("rows", list[Row]), ("lengths", list[int])], array_like=True)
+_MORE: list[tuple[str, Any]] = [("rows", list[Row]), ("ranking", list[str]), ("lengths", list[int])]
+_State = msgspec.defstruct("_State", [*_FIELDS.items(), *_MORE], array_like=True)
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(_State)
 _matches = msgspec.msgpack.Decoder(list[Match])
@@ -46,7 +47,8 @@ def save(league: League, number: int) -> bytes:
     matches = [_encoder.encode([league.matches[name] for name in round_.matches]) for round_ in league.rounds]
     fields = {name: getattr(league, name) for name in _FIELDS}
     rows = list(league.table.rows.values())
-    state = _encoder.encode(_State(**fields, rows=rows, lengths=[len(one) for one in matches]))
+    lengths = [len(one) for one in matches]
+    state = _encoder.encode(_State(**fields, rows=rows, ranking=league.table.ranking, lengths=lengths))
     head = f"{_WRITER} {number} {len(state)} {_checksum(number, [state, *matches])}\n"
     return b"".join([head.encode(), state, *matches])
 
@@ -85,6 +87,7 @@ def _decode(state: memoryview, matches: memoryview) -> League:
     for name in _FIELDS:
         setattr(league, name, getattr(saved, name))
     league.table = league.new_table(saved.rows)
+    league.table.ranking = saved.ranking
     # Equal texts become the same object again, as in the original state.
     texts: dict[str, str] = {}
     for round_, length in zip(league.rounds, saved.lengths, strict=False):

@@ -1,9 +1,12 @@
 """The table of a league. Results update its rows, and it is sorted when it is read.
 
-Points come first and the id last; in between the league's tie-breaks decide. A tie-break is evaluated only for players
-that are equal in everything before it. Head-to-head points among tied players are cached until one of these players
-gets other points. A Sonneborn–Berger score depends on the points of every opponent. A cached score is corrected by the
-changes of points since it was computed.
+Points come first and the id last; in between the league's tie-breaks decide. In a league of a game that is ranked by
+payoff, the mean payoff of a match comes before the points. A technical loss counts as the lowest payoff of the game,
+and the win by it as the highest.
+
+A tie-break is evaluated only for players that are equal in everything before it. Head-to-head points among tied
+players are cached until one of these players gets other points. A Sonneborn–Berger score depends on the points of every
+opponent. A cached score is corrected by the changes of points since it was computed.
 
 The lot is a SHA-256 of the text ``<seed in hex>:lot:<player id>``; the lower one is first. No draw of a match is made
 from such a text, so the lot tells nothing about the draws. Lots are drawn when the league starts: before that a player
@@ -16,12 +19,13 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
-from leaguekit.league.settings import TieBreak
+from leaguekit.formats.base import TieBreak
 from leaguekit.protocol.messages import MAX_STANDINGS, MatchResult, OwnRecord, Standing
 
 WIN_POINTS = 3
+MILLION = 1_000_000
 
 # What decides between two players with equal points.
 Decider = TieBreak | Literal["id"]
@@ -41,6 +45,24 @@ class Row(Struct, array_like=True):
     losses: int = 0
     technical_losses: int = 0
     against: dict[str, int] = {}
+    # Byes, which count as wins; and all rounds without a played game: byes, absences, and technical losses of either.
+    byes: int = 0
+    unplayed: int = 0
+    # The number of played games against each opponent. It is kept only for Buchholz.
+    opponents: dict[str, int] = {}
+    # The sum of the payoffs, in millionths, and of how many matches. Sums of fractions would depend on their order.
+    payoff_sum: int = 0
+    payoff_count: int = 0
+
+    @property
+    def payoff(self) -> float:
+        """The mean payoff of a match, to six digits; 0 before the first one. Byes do not count."""
+        return round(self.payoff_sum / self.payoff_count / MILLION, 6) if self.payoff_count else 0.0
+
+    def count_payoff(self, payoff: float, step: int = 1) -> None:
+        """Add the payoff of a match, or remove it with a ``step`` of -1."""
+        self.payoff_sum += step * round(MILLION * payoff)
+        self.payoff_count += step
 
     @property
     def played(self) -> int:
@@ -66,6 +88,19 @@ class Row(Struct, array_like=True):
             self.technical_losses += step * technical
         self.against[opponent] = self.against.get(opponent, 0) + step * points
 
+    def count_without_game(self, *, is_bye: bool) -> None:
+        """Count a round without a game. A bye counts as a win."""
+        self.unplayed += 1
+        self.wins += is_bye
+        self.byes += is_bye
+
+    def count_opponent(self, opponent: str, *, technical: bool, step: int) -> None:
+        """Note for Buchholz whom the player met."""
+        if technical:
+            self.unplayed += step
+        else:
+            self.opponents[opponent] = self.opponents.get(opponent, 0) + step
+
 
 class PlacedRow(Standing, kw_only=True):
     """A row of the table, and how its rank was decided."""
@@ -77,14 +112,25 @@ class PlacedRow(Standing, kw_only=True):
     # Points in the matches among the players with equal points, and the Sonneborn–Berger score; only if needed.
     head_to_head: int | None = None
     sonneborn_berger: float | None = None
+    # The points of all opponents. A round without a played game counts as one against a player with equal points.
+    buchholz: int | None = None
 
 
 class Table:
     """The rows of all players, and their order."""
 
-    def __init__(self, tie_breaks: Iterable[TieBreak], lot_seed: str | None = None) -> None:
-        """An empty table. ``lot_seed`` is the league's seed in hex; without one the id decides instead of the lot."""
+    def __init__(
+        self,
+        tie_breaks: Iterable[TieBreak],
+        lot_seed: str | None = None,
+        payoff_range: tuple[float, float] | UnsetType = UNSET,
+    ) -> None:
+        """An empty table. ``lot_seed`` is the league's seed in hex; without one the id decides instead of the lot.
+
+        With a ``payoff_range`` the table is ranked by payoff.
+        """
         self.rows: dict[str, Row] = {}
+        self._payoff_range = payoff_range
         self._order: tuple[Decider, ...] = (*tie_breaks, "id")
         self._lot_seed = lot_seed
         self._levels: dict[int, dict[str, None]] = {}
@@ -100,6 +146,17 @@ class Table:
         # The players whose score was needed for the standings.
         self._players_with_score: set[str] = set()
         self._points: dict[str, int] = {}
+        self._counts_opponents = "buchholz" in self._order
+        self._ranking: list[str] = []
+
+    @property
+    def ranking(self) -> list[str]:
+        """The order of the players by the format. While it is empty, the points decide."""
+        return self._ranking
+
+    @ranking.setter
+    def ranking(self, ranking: list[str]) -> None:
+        self._ranking, self._standings = ranking, None
 
     def add_player(self, player_id: str, display_name: str) -> None:
         """Add a row for a player, or change the name in its row."""
@@ -111,9 +168,15 @@ class Table:
         self._standings = None
 
     @classmethod
-    def of(cls, tie_breaks: Iterable[TieBreak], rows: Iterable[Row], lot_seed: str | None = None) -> Table:
+    def of(
+        cls,
+        tie_breaks: Iterable[TieBreak],
+        rows: Iterable[Row],
+        lot_seed: str | None = None,
+        payoff_range: tuple[float, float] | UnsetType = UNSET,
+    ) -> Table:
         """A table of the given rows."""
-        table = cls(tie_breaks, lot_seed)
+        table = cls(tie_breaks, lot_seed, payoff_range)
         for row in rows:
             table.rows[row.player_id] = row
             table._add_to_level(row)
@@ -135,10 +198,29 @@ class Table:
             row = self.rows[player]
             self._remove_from_level(row)
             row.count(self.rows[opponent].player_id, points, technical=technical, step=step)
+            if self._payoff_range is not UNSET:
+                row.count_payoff(payoff_of(result, player, self._payoff_range), step)
+            if self._counts_opponents:
+                row.count_opponent(self.rows[opponent].player_id, technical=technical, step=step)
             self._add_to_level(row)
             self._doubled_scores.pop(player, None)
             if points:
                 self._changes.append((player, step * points))
+        self._limit_changes()
+
+    def count_without_game(self, players: Iterable[str], byes: Iterable[str]) -> None:
+        """Count a round for players without a game. A bye counts as a win."""
+        for player in players:
+            row, is_bye = self.rows[player], player in byes
+            self._remove_from_level(row)
+            row.count_without_game(is_bye=is_bye)
+            self._add_to_level(row)
+            if is_bye:
+                self._changes.append((player, WIN_POINTS))
+        self._limit_changes()
+        self._standings = None
+
+    def _limit_changes(self) -> None:
         if len(self._changes) > MAX_CHANGES:
             self._changes.clear()
             self._doubled_scores.clear()
@@ -151,7 +233,15 @@ class Table:
             for points in sorted(self._levels, reverse=True):
                 level = self._levels[points]
                 ids += self._ordered(points, level, self._order) if len(level) > 1 else level
-            self._standings = {player: _standing(rank, self.rows[player]) for rank, player in enumerate(ids, start=1)}
+            if self._ranking:
+                ids, self._deciders = self._ranking, {}
+            elif self._payoff_range is not UNSET:
+                # The sort is stable: players with equal payoffs stay in the order of their points and tie-breaks.
+                ids.sort(key=lambda player: -self.rows[player].payoff)
+            self._standings = {
+                player: _standing(rank, self.rows[player], has_payoff=self._payoff_range is not UNSET)
+                for rank, player in enumerate(ids, start=1)
+            }
         return self._standings
 
     def placed_rows(self) -> list[PlacedRow]:
@@ -166,7 +256,10 @@ class Table:
                 decided_by=self._deciders.get(player),
                 head_to_head=taken.get(player),
                 sonneborn_berger=self._doubled_scores[player][0] / 2 if player in self._players_with_score else None,
+                buchholz=self._buchholz(player) if self._counts_opponents else None,
             )
+            if rows and row.payoff != rows[-1].payoff:
+                row.decided_by = None
             if rows and row.decided_by in ARBITRARY:
                 row.shown_rank = rows[-1].shown_rank = f"{rows[-1].shown_rank.removesuffix('=')}="
             rows.append(row)
@@ -225,6 +318,8 @@ class Table:
                 return [(player, among[player]) for player in tied]
             case "sonneborn_berger":
                 return [(player, self._score(player)) for player in tied]
+            case "buchholz":
+                return [(player, self._buchholz(player)) for player in tied]
             case "wins":
                 return [(player, rows[player].wins) for player in tied]
             case "technical_losses":
@@ -233,6 +328,11 @@ class Table:
                 seed = self._lot_seed
                 return [(player, 0 if seed is None else -lot(seed, player)) for player in tied]
         return [(player, -int(player[1:])) for player in tied]
+
+    def _buchholz(self, player: str) -> int:
+        row, points = self.rows[player], self._points
+        met = sum(points[opponent] * times for opponent, times in row.opponents.items())
+        return met + row.unplayed * row.points
 
     def _score(self, player: str) -> int:
         """Twice the Sonneborn–Berger score: the points of beaten opponents, and half the points of drawn opponents.
@@ -260,11 +360,21 @@ def lot(seed_hex: str, player_id: str) -> int:
     return int(hashlib.sha256(f"{seed_hex}:lot:{player_id}".encode()).hexdigest(), 16)
 
 
+def payoff_of(result: MatchResult, player: str, payoff_range: tuple[float, float]) -> float:
+    """What a player won in a match. A result without payoffs counts as the lowest or the highest."""
+    payoffs = result.details.payoffs
+    if payoffs is UNSET or player not in payoffs or is_technical(result):
+        low, high = payoff_range
+        points = result.score[player]
+        return high if points == WIN_POINTS else (low + high) / 2 if points else low
+    return payoffs[player]
+
+
 def is_technical(result: MatchResult) -> bool:
     return result.details.status == "TECHNICAL_LOSS"
 
 
-def _standing(rank: int, row: Row) -> Standing:
+def _standing(rank: int, row: Row, *, has_payoff: bool = False) -> Standing:
     return Standing(
         rank=rank,
         player_id=row.player_id,
@@ -275,4 +385,5 @@ def _standing(rank: int, row: Row) -> Standing:
         losses=row.losses,
         points=row.points,
         technical_losses=row.technical_losses,
+        payoff=row.payoff if has_payoff else UNSET,
     )

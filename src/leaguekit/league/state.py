@@ -60,6 +60,11 @@ class League:
     referees: dict[str, Referee]
     rounds: list[Round]
     matches: dict[str, Match]
+    # The players in the order of the seeding, from the start on; and whether the format draws round by round.
+    seeding: list[str]
+    draws_rounds: bool
+    # What the format said at the end.
+    end_reason: str
     # The latest announced round; 0 before the first announcement.
     current_round: int
     # The number of matches without a result, in all rounds.
@@ -91,7 +96,8 @@ class League:
         self.state = "WAITING_FOR_REGISTRATIONS"
         self.paused = False
         self.players, self.referees = {}, {}
-        self.rounds, self.matches = [], {}
+        self.rounds, self.matches, self.seeding = [], {}, []
+        self.draws_rounds, self.end_reason = False, ""
         self.current_round = self.outstanding = 0
         self.waiting, self.held = {}, {}
         self.names, self.endpoints, self.verifiers, self.seats = {}, {}, {}, {}
@@ -101,13 +107,15 @@ class League:
 
     def digest(self) -> str:
         """A hash of the whole state. Equal leagues have equal digests."""
-        whole = vars(self) | {"table": self.table.rows}
+        whole = vars(self) | {"table": self.table.rows, "ranking": self.table.ranking}
         return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).hexdigest()
 
     def new_table(self, rows: Iterable[Row] = ()) -> Table:
         """A table of the given rows, with the tie-breaks of this league."""
         has_started = self.state in ("RUNNING_LEAGUE", "LEAGUE_COMPLETED")
-        return Table.of(self.settings.tie_breaks, rows, (self.settings.seed_hex or "") if has_started else None)
+        settings = self.settings
+        lot_seed = (settings.seed_hex or "") if has_started else None
+        return Table.of(settings.tie_breaks, rows, lot_seed, settings.payoff_range)
 
     def agent(self, agent_id: str) -> Player | Referee | None:
         return self.players.get(agent_id) or self.referees.get(agent_id)
@@ -136,7 +144,7 @@ class League:
 
     def _league_created(self, event: e.LeagueCreated) -> None:
         self.settings = event.settings
-        self.table = Table(event.settings.tie_breaks)
+        self.table = Table(event.settings.tie_breaks, payoff_range=event.settings.payoff_range)
 
     def _player_registered(self, event: e.PlayerRegistered) -> None:
         player = self.players.get(event.player_id)
@@ -206,19 +214,36 @@ class League:
 
     def _league_started(self, event: e.LeagueStarted) -> None:
         self.state = "RUNNING_LEAGUE"
-        for number, pairs in enumerate(event.rounds, start=1):
-            matches = [
-                Match(id=match_id(number, order), round_id=number, a=self.players[a].id, b=self.players[b].id)
-                for order, (a, b) in enumerate(pairs, start=1)
-            ]
-            self.rounds.append(Round(id=number, matches=[match.id for match in matches], remaining=len(matches)))
-            for match in matches:
-                self.matches[match.id] = match
-                for player in match.players:
-                    self.players[player].unplayed[match.id] = None
-        self.outstanding = len(self.matches)
+        self.draws_rounds = not event.rounds
+        self.seeding = [self.players[name].id for name in event.seeding or sorted(self.table.rows, key=id_order)]
+        for pairs in event.rounds:
+            self._add_round(pairs)
         self.table.draw_lots(self.settings.seed_hex or "")
         self._change_agent_states("REGISTERED", "ACTIVE")
+
+    def _round_drawn(self, event: e.RoundDrawn) -> None:
+        round_ = self._add_round(event.pairs)
+        round_.label, round_.engine = event.label, event.engine
+        round_.byes = [self.players[name].id for name in event.byes]
+        self._rank(event.ranking)
+
+    def _add_round(self, pairs: Iterable[tuple[str, str]]) -> Round:
+        number = len(self.rounds) + 1
+        matches = [
+            Match(id=match_id(number, order), round_id=number, a=self.players[a].id, b=self.players[b].id)
+            for order, (a, b) in enumerate(pairs, start=1)
+        ]
+        round_ = Round(id=number, matches=[match.id for match in matches], remaining=len(matches))
+        self.rounds.append(round_)
+        for match in matches:
+            self.matches[match.id] = match
+            for player in match.players:
+                self.players[player].unplayed[match.id] = None
+        self.outstanding += len(matches)
+        return round_
+
+    def _rank(self, ranking: list[str]) -> None:
+        self.table.ranking = [self.players[name].id for name in ranking]
 
     def _round_announced(self, event: e.RoundAnnounced) -> None:
         self.current_round = event.round_id
@@ -298,10 +323,16 @@ class League:
             breach.count = min(breach.count + broken.count, INT32_MAX)
 
     def _round_completed(self, event: e.RoundCompleted) -> None:
-        self.rounds[event.round_id - 1].completed = True
+        round_ = self.rounds[event.round_id - 1]
+        round_.completed = True
+        if self.draws_rounds:
+            playing = {player for name in round_.matches for player in self.matches[name].players}
+            self.table.count_without_game([*(self.table.rows.keys() - playing)], round_.byes)
 
-    def _league_completed(self, _event: e.LeagueCompleted) -> None:
+    def _league_completed(self, event: e.LeagueCompleted) -> None:
         self.state = "LEAGUE_COMPLETED"
+        self.end_reason = event.reason
+        self._rank(event.ranking or self.table.ranking)
         self._change_agent_states("ACTIVE", "SHUTDOWN")
         self._change_agent_states("SUSPENDED", "SHUTDOWN")
 
@@ -427,6 +458,7 @@ _FOLDS: Mapping[type[e.Event], Callable[[League, Any], None]] = {
     e.TokenVoided: League._token_voided,
     e.RegistrationsClosed: League._registrations_closed,
     e.LeagueStarted: League._league_started,
+    e.RoundDrawn: League._round_drawn,
     e.RoundAnnounced: League._round_announced,
     e.MatchAssigned: League._match_assigned,
     e.ResultRecorded: League._result_recorded,
@@ -452,6 +484,11 @@ _FOLDS: Mapping[type[e.Event], Callable[[League, Any], None]] = {
     e.MatchReplayed: League._match_replayed,
     e.ResultCorrected: League._result_corrected,
 }
+
+
+def id_order(agent_id: str) -> int:
+    """The key by which ids are sorted: P2 comes before P10."""
+    return int(agent_id[1:])
 
 
 def refused_key(role: Role, endpoint: str, display_name: str = "", address: str = "") -> str:

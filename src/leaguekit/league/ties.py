@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
-from leaguekit.league.settings import TieBreak
+from msgspec import UNSET
+
+from leaguekit.formats.base import TieBreak
+from leaguekit.league.settings import Settings
 from leaguekit.league.standings import ARBITRARY, Decider, PlacedRow
 
 MAX_NAMED = 6
 # At most this number of ties is described in sentences.
 MAX_TIES = 20
 _NAMES: dict[Decider, str] = {
+    "buchholz": "Buchholz",
     "head_to_head": "head-to-head",
     "sonneborn_berger": "Sonneborn–Berger",
     "wins": "wins",
@@ -21,11 +25,13 @@ _NAMES: dict[Decider, str] = {
 }
 
 
-def describe_order(tie_breaks: Sequence[TieBreak]) -> str:
-    """The tie-breaks of a league as a text."""
+def describe_order(settings: Settings) -> str:
+    """What the table of a league is ordered by, as a text."""
+    tie_breaks = settings.tie_breaks
+    first = ["points"] if settings.payoff_range is UNSET else ["payoff", "points"]
     fewest = {"technical_losses": "fewest technical losses"}
     last: tuple[Decider, ...] = () if "lot" in tie_breaks else ("id",)
-    return ", ".join(["points", *(fewest.get(name, _NAMES[name]) for name in (*tie_breaks, *last))])
+    return ", ".join([*first, *(fewest.get(name, _NAMES[name]) for name in (*tie_breaks, *last))])
 
 
 def tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak], limit: int) -> list[str]:
@@ -39,7 +45,7 @@ def tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak], lim
 
 def _tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak]) -> Iterator[str]:
     equal_in = _joined(["points", *(_NAMES[name] for name in tie_breaks if name != "lot")])
-    for points, level in groupby(rows, key=lambda row: row.points):
+    for (_, points), level in groupby(rows, key=lambda row: (row.payoff, row.points)):
         tied = list(level)
         if len(tied) == 1 or not any(row.played for row in tied):
             continue
@@ -49,13 +55,16 @@ def _tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak]) ->
         for _, group in groupby(tied, key=lambda row: row.shown_rank):
             equal = list(group)
             if len(equal) > 1:
-                yield f"{_named(equal)} are equal in {equal_in}; {_NAMES[equal[1].decided_by or 'id']} decided."
+                arbiter = _NAMES[equal[1].decided_by or "id"]
+                yield f"{_named(equal)} are equal in {equal_in}; they share the place, listed by {arbiter}."
 
 
 def first_place(rows: Sequence[PlacedRow], *, is_over: bool) -> str:
     """A sentence about the player or the players in the first place."""
     first = rows[0]
     points = points_in_words(first.points)
+    if first.payoff is not UNSET:
+        points = f"{points} and a payoff of {first.payoff:g} per match"
     equal = [row for row in rows if row.shown_rank == first.shown_rank]
     if len(equal) == 1:
         return f"{'Champion' if is_over else 'In the lead'}: {first.player_id} with {points}"

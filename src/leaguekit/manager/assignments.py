@@ -124,7 +124,7 @@ class Assignments:
 
     def _void_overdue(self) -> None:
         league = self._ledger.league
-        limit = max_match_seconds(league.settings.time_limits, game(league.settings.game_type).max_turns)
+        limit = max_match_seconds(league.settings.time_limits, game(league.settings.game_name).max_turns)
         now = asyncio.get_running_loop().time()
         # A referee that shows its own token knows only the documents: it begins all its matches on the announcement.
         # It may have more of them than it can play at the same time. So the number of its matches is part of the key:
@@ -163,6 +163,7 @@ class Assignments:
             player_A=self._assigned_player(match.a, match),
             player_B=self._assigned_player(match.b, match),
             profile=UNSET if settings.profile == "spec" else settings.profile,
+            game_args=settings.game_args,
         )
 
     def _assigned_player(self, player_id: str, match: Match) -> m.AssignedPlayer:

@@ -22,6 +22,8 @@ def round_announcement(
             league_id=league.settings.league_id,
             round_id=round_id,
             matches=queries.announced_matches(league, match_ids, to_referees=to_referees),
+            label=league.rounds[round_id - 1].label or UNSET,
+            byes=league.rounds[round_id - 1].byes or UNSET,
             profile="open" if to_referees and league.settings.profile == "open" else UNSET,
         )
     )

@@ -17,16 +17,17 @@ from typing import Any
 
 from leaguekit.agents.tasks import Tasks, cancel
 from leaguekit.agents.world import World
+from leaguekit.formats import parse_format
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
 from leaguekit.league.results import MAX_FAILURES
-from leaguekit.league.rounds import available_referees
-from leaguekit.league.schedule import MAX_MATCHES, match_count
+from leaguekit.league.rounds import MAX_MATCHES, available_referees, match_count, start_fault
 from leaguekit.manager.assignments import Assignments
 from leaguekit.manager.broadcasts import Broadcasts, EncodedMessage, RecipientLookup
 from leaguekit.manager.league_messages import league_completed, round_announcement, round_completed
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.outages import Outages
+from leaguekit.manager.pairing_engine import Py4Swiss
 from leaguekit.manager.publishing import Publisher, StandingsPublisher
 from leaguekit.manager.returning_agents import ReturningAgents
 from leaguekit.protocol import messages as m
@@ -36,8 +37,8 @@ log = logging.getLogger(__name__)
 
 # How long the matches of a round wait for players to answer its announcement.
 ANNOUNCEMENT_SECONDS = 10.0
-# At most this number of matches is named whose players are silent.
-MAX_SILENT = 5
+# After this time a player that is asked for the first time is named as silent. At most this number of matches is named.
+SILENCE_SECONDS, MAX_SILENT = 10.0, 5
 # How often the rest of a lead is computed again.
 LEAD_CHECK_SECONDS = 1.0
 # The pauses before each further attempt to deliver the message that the league has ended.
@@ -72,7 +73,9 @@ class LeagueRunner:
         self.standings_delays = self._standings.delays
         # The latest progress report of each match in play.
         self.progress: dict[str, m.MatchProgress] = {}
-        self.progress_listeners: list[Callable[[m.MatchProgress], None]] = []
+        # By match, the latest report in which a player is silent. The listeners are called with each such report.
+        self._silent: dict[str, m.MatchProgress] = {}
+        self.silence_listeners: list[Callable[[m.MatchProgress], None]] = []
         # The league starts by itself with this many players and referees. None waits for the operator.
         self.start_when: tuple[int, int] | None = None
         # Called before the league starts by itself.
@@ -94,6 +97,8 @@ class LeagueRunner:
         # Done when the last announcement is sent. For each agent, it has a future that says whether the agent answered.
         self._announced: asyncio.Future[dict[str, asyncio.Future[bool]]]
         self._is_over = False
+        # Why the next round cannot be drawn.
+        self._draw_problem: str | None = None
         self._first_match_at: float | None = None
         self._ended_at: float | None = None
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
@@ -132,24 +137,38 @@ class LeagueRunner:
         """What the league waits for, apart from agents and the operator."""
         problem = self.outages.problem
         waits = [] if problem is None else [f"the network: {problem}"]
+        if self._draw_problem is not None:
+            waits.append(f"the operator: {self._draw_problem}")
         if self._paused:
             waits.append(f"a pause to end: the last attempt at {queries.list_matches(self._paused)} was void")
-        late = [text for report in self.progress.values() if (text := self.describe_silence(report)) is not None]
-        return waits + late[:MAX_SILENT]
+        return waits + [*map(self.describe_silence, self._silent.values())][:MAX_SILENT]
 
     def note_progress(self, report: m.MatchProgress) -> None:
-        """Take a referee's report of where a match stands."""
+        """Take a referee's report of where a match stands. A player is silent if it is asked again, or thinks long."""
         self.progress[report.match_id] = report
-        for listener in self.progress_listeners:
-            listener(report)
+        self._silent.pop(report.match_id, None)
+        if not report.missing:
+            return
+        if (report.try_number or 1) > 1:
+            self._note_silence(report)
+        else:
+            asyncio.get_running_loop().call_later(SILENCE_SECONDS, self._note_silence, report)
 
-    def describe_silence(self, report: m.MatchProgress) -> str | None:
-        """Which players have let a time limit pass, and are asked again. None if no player has."""
-        if not report.missing or not report.try_number or report.try_number < 2:
-            return None
+    def _note_silence(self, report: m.MatchProgress) -> None:
+        if self.progress.get(report.match_id) is report:
+            self._silent[report.match_id] = report
+            for listener in self.silence_listeners:
+                listener(report)
+
+    def describe_silence(self, report: m.MatchProgress) -> str:
+        """Which players a match waits for."""
         players = self._ledger.league.players
-        who = [f"{players[one].meta.display_name} ({one})" for one in report.missing if one in players]
-        return f"{' and '.join(who)} in {report.match_id}: try {report.try_number} of {report.max_tries or '?'}"
+        who = [f"{players[one].meta.display_name} ({one})" for one in report.missing or () if one in players]
+        return f"{' and '.join(who)} in {report.match_id}: try {report.try_number or 1} of {report.max_tries or '?'}"
+
+    def _forget_progress(self, match_id: str) -> None:
+        self.progress.pop(match_id, None)
+        self._silent.pop(match_id, None)
 
     def _fail(self, error: BaseException) -> None:
         """Let ``run`` raise what a task has raised: a write has failed, or there is an error in this program."""
@@ -170,6 +189,8 @@ class LeagueRunner:
                 await self.before_start()
             if league.is_open and self._may_start():
                 self._ledger.record(commands.start(league, self._now()))
+            if not self.outages.is_on and commands.needs_draw(league):
+                await self._draw()
             if not self.outages.is_on and (events := commands.announce_round(league, self._now())):
                 self._ledger.record(events)
                 await self._wait_until_matches_begin()
@@ -178,6 +199,28 @@ class LeagueRunner:
             if not self._changed.is_set():
                 await self._changed.wait()
         await self._finish()
+
+    async def _draw(self) -> None:
+        """Let the format draw the next round, or end the league. A change in the meantime makes the draw void."""
+        league = self._ledger.league
+        before = commands.tournament(league)
+        self._draw_problem = None
+        try:
+            made = parse_format(league.settings.format_text)
+            if (ended := made.ended(before)) is not None:
+                self._ledger.record(commands.record_end(ended, self._now()))
+                return
+            engine = Py4Swiss() if made.needs_engine else None
+            drawn = await self._world.blocking(made.draw, before, engine)
+        except Exception as error:
+            # The format of an author may raise anything. The operator repairs it, and starts the manager again.
+            self._draw_problem = f"the next round cannot be drawn: {str(error) or type(error).__name__}"
+            log.exception("the next round cannot be drawn")
+            return
+        if commands.needs_draw(league) and commands.tournament(league) == before:
+            self._ledger.record(commands.record_draw(league, drawn, commands.drawn_by(made, engine), self._now()))
+        else:
+            self._changed.set()
 
     async def _start_at_time(self, at: datetime) -> None:
         """Let the league start at a time of the wall clock.
@@ -259,7 +302,7 @@ class LeagueRunner:
             return False
         players, referees = self.start_when
         count = len(league.table.rows)
-        if match_count(count, league.settings.rounds) > MAX_MATCHES:
+        if match_count(league.settings, count) > MAX_MATCHES or start_fault(league.settings, count) is not None:
             return False
         return count >= max(players, 2) and len(available_referees(league)) >= max(referees, 1)
 
@@ -374,11 +417,11 @@ class LeagueRunner:
                     self._first_match_at = asyncio.get_running_loop().time()
                 self._hand_over(event.match_id, event.referee_id)
             case e.ResultRecorded() | e.MatchForfeited() | e.ResultCorrected() | e.MatchReplayed():
-                self.progress.pop(event.match_id, None)
+                self._forget_progress(event.match_id)
                 self._end_pause(event.match_id)
                 self._standings.schedule()
             case e.AttemptVoided():
-                self.progress.pop(event.match_id, None)
+                self._forget_progress(event.match_id)
                 self._pause(event.match_id, outage=event.outage)
             case e.RoundAnnounced():
                 self._announce(event.round_id, [*self._ledger.league.players, *self._ledger.league.referees])

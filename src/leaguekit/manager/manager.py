@@ -13,15 +13,17 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from msgspec import UNSET, Raw, structs
+from msgspec import UNSET, Raw, json, structs
 
 from leaguekit.agents.logs import log_fields
 from leaguekit.agents.world import World
+from leaguekit.games.base import Moves
 from leaguekit.league import commands
 from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.events import PlayerRegistered, RefereeRegistered
 from leaguekit.league.evidence import parse_evidence
 from leaguekit.league.outage import is_lost_by_silence, unconnected_players
+from leaguekit.league.outcomes import read_record, record_name
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.manager.admission import Admission
@@ -35,14 +37,14 @@ from leaguekit.manager.refused_registrations import RefusedRegistrations
 from leaguekit.manager.views import ManagerViews
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.decoding import encode
+from leaguekit.protocol.decoding import check_text, decode, encode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import MAX_BYTES, Call, InvalidCall, RpcError, RpcRequest, answer
 from leaguekit.store.base import EventLog
-from leaguekit.transport.base import Peer
+from leaguekit.transport.base import HttpAnswer, Peer
 
 if TYPE_CHECKING:
     from leaguekit.manager.open_profile import OpenProfileAdapter
@@ -50,7 +52,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # Requests that need the token of a registered agent.
-AgentRequest = m.MatchResultReport | m.MatchProgress | m.MatchVoidReport | m.MatchTranscript | m.LeagueQuery
+AgentRequest = (
+    m.MatchResultReport | m.MatchProgress | m.MatchVoidReport | m.MatchTranscript | m.MatchRecord | m.LeagueQuery
+)
 # A void attempt is excused (not counted) if only the referee had no connection to players. These are the numbers of
 # excused attempts per match: with two silent players, and with one. One player may have hidden from the referee.
 MAX_EXCUSED_ATTEMPTS = 10
@@ -269,7 +273,10 @@ class Manager:
         league = self.ledger.league
         try:
             misunderstood = () if self._open_profile is None else self._open_profile.misunderstood
-            events = commands.record_result(league, report, referee.id, self._now(), misunderstood=misunderstood)
+            posted = await self._posted_record(report)
+            events = commands.record_result(
+                league, report, referee.id, self._now(), misunderstood=misunderstood, posted=posted
+            )
             self.ledger.record(events)
         except ProtocolError as error:
             log.warning(
@@ -282,6 +289,13 @@ class Manager:
         return m.MatchResultAck(
             **self._echo(report), status="ACCEPTED", match_id=report.match_id, round_id=report.round_id
         )
+
+    async def _posted_record(self, report: m.MatchResultReport) -> list[Moves] | None:
+        """The record that was posted before a report, if the report has only its SHA-256."""
+        details, match = report.result.details, self.ledger.league.matches.get(report.match_id)
+        if details.record_sha256 is UNSET or match is None:
+            return None
+        return read_record(await self.ledger.log.kept(record_name(match.id, match.attempt)), details)
 
     async def _raise_when_written(self, error: ProtocolError) -> NoReturn:
         await self.ledger.wait_written()
@@ -347,6 +361,19 @@ class Manager:
     def _void_ack(self, report: m.MatchVoidReport) -> m.MatchVoidAck:
         return m.MatchVoidAck(**self._echo(report), status="ACCEPTED", match_id=report.match_id, attempt=report.attempt)
 
+    async def receive_document(self, path: str, body: bytes) -> HttpAnswer:
+        """Keep what a referee posts about a match, by the path that it was posted to: a transcript, or a record."""
+        kind, _, match_id = path.rpartition("/")
+        try:
+            check_text(body)
+            if kind == "/records":
+                await self.keep_record(of_type(m.MatchRecord, decode(body)), match_id)
+            else:
+                await self.keep_transcript(of_type(m.MatchTranscript, decode(body)), match_id)
+        except ProtocolError as error:
+            return HttpAnswer(400, json.encode({"error_code": error.code, "error": error.detail}))
+        return HttpAnswer(200, json.encode({"status": "ACCEPTED", "match_id": match_id}))
+
     async def keep_transcript(self, transcript: m.MatchTranscript, match_id: str) -> None:
         """Store a referee's transcript of a match beside the log.
 
@@ -357,6 +384,20 @@ class Manager:
         if match is None or (transcript.match_id, referee.id) != (match_id, match.referee_id):
             raise ProtocolError("E050", f"{referee.id} has not refereed {match_id}.")
         await self.ledger.log.keep(f"transcript/{match_id}", encode(structs.replace(transcript, auth_token=UNSET)))
+
+    async def keep_record(self, posted: m.MatchRecord, match_id: str) -> None:
+        """Store the record of a match that a referee plays, beside the log. It is durable when this returns.
+
+        Raises ProtocolError if the referee does not play that match.
+        """
+        referee = self._sender(posted, Peer(""), Referee)
+        match = self.ledger.league.matches.get(match_id)
+        if match is None or (posted.match_id, referee.id) != (match_id, match.referee_id):
+            raise ProtocolError("E050", f"{referee.id} does not play {match_id}.")
+        if not match.in_play or posted.attempt != match.attempt:
+            # A result that counts keeps its record.
+            raise ProtocolError("E050", f"That attempt at {match_id} is over.")
+        await self.ledger.log.keep(record_name(match_id, posted.attempt), json.encode(posted.record, order="sorted"))
 
     async def _query(self, query: m.LeagueQuery, peer: Peer) -> Raw:
         return self._query_cache.response_to(query, self._sender(query, peer).id, self._now())

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from leaguekit.league import queries
 from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Player, Referee, agent_order
-from leaguekit.league.schedule import MAX_MATCHES, match_count
+from leaguekit.league.rounds import MAX_MATCHES, match_count, start_fault
 from leaguekit.league.settings import CHANGEABLE
 from leaguekit.league.state import League
 from leaguekit.league.ties import describe_order, first_place, tie_sentences
@@ -76,7 +76,9 @@ def status(league: League, _operation: Operation) -> dict[str, Any]:
     }
     if league.is_open:
         # The number of matches if the league started now.
-        planned = status["planned_matches"] = match_count(len(league.table.rows), settings.rounds)
+        planned = status["planned_matches"] = match_count(settings, len(league.table.rows))
+        if len(league.table.rows) > 1 and (fault := start_fault(settings, len(league.table.rows))) is not None:
+            waits.append(f"the operator: {fault}")
         if planned > MAX_MATCHES:
             waits.append(f"the operator: {planned:,} matches are more than {MAX_MATCHES:,} (withdraw players)")
     return status | {"waits_for": waits, "flags": flags} | counts
@@ -85,10 +87,12 @@ def status(league: League, _operation: Operation) -> dict[str, Any]:
 def _standings(league: League, _operation: Operation) -> dict[str, Any]:
     rows = league.table.placed_rows()
     return {
-        "standings": msgspec.to_builtins(rows[:MAX_STANDINGS]),
+        "standings": [
+            msgspec.to_builtins(row) | {"out": league.players[row.player_id].out} for row in rows[:MAX_STANDINGS]
+        ],
         "first": first_place(rows, is_over=league.state == "LEAGUE_COMPLETED") if rows else None,
         "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
-        "order": describe_order(league.settings.tie_breaks),
+        "order": describe_order(league.settings),
     }
 
 

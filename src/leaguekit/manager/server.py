@@ -20,10 +20,7 @@ from leaguekit.agents.server import limited_mcp_app, names_of, too_large_answer
 from leaguekit.league.records import Player
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.mcp_surface import ResourceNotifier, manager_surface
-from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.decoding import check_text, decode, of_type
-from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import MAX_BYTES, RpcRequest
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
@@ -33,14 +30,15 @@ from leaguekit.transport.server.endpoint import FindRoute, PostRoutes
 from leaguekit.transport.server.pending_requests import PostRoute, path_and_query
 from leaguekit.transport.server.server import Server
 
-MAX_TRANSCRIPT = 262_144
+# The limit of a document that a referee posts about a match: its transcript, or its record.
+MAX_DOCUMENT = 1_048_576
 _TOO_LARGE = msgspec.json.encode(
     {
-        "error": f"A transcript has at most {MAX_TRANSCRIPT:,} bytes, "
+        "error": f"A transcript or a record has at most {MAX_DOCUMENT:,} bytes, "
         f"and shows its referee's auth_token in the first {MAX_BYTES:,}."
     }
 )
-TRANSCRIPTS = "/transcripts/"
+TRANSCRIPTS, RECORDS = "/transcripts/", "/records/"
 HEALTH = "/health"
 # A response is an ASGI application, too.
 _USE_POST = Response("Method Not Allowed", 405, {"allow": "POST"}, "text/plain")
@@ -87,25 +85,22 @@ def manager_server(
         known = identify(credentials_in(first_bytes).auth_token)
         return known is not None and known.role == "referee"
 
-    async def receive_transcript(match_id: str, request: RpcRequest, peer: Peer) -> HttpAnswer:
+    async def receive_document(path: str, match_id: str, request: RpcRequest, peer: Peer) -> HttpAnswer:
         body = request.body
         if seconds := limiter.acquire_for_message(token_in(body), Peer(peer.host), len(body)):
             raise TooManyRequests(msgspec.json.encode(_too_many_requests(seconds)), seconds)
-        try:
-            check_text(body)
-            message = of_type(m.MatchTranscript, decode(body))
-            await manager.keep_transcript(message, match_id)
-        except ProtocolError as error:
-            return HttpAnswer(400, msgspec.json.encode({"error_code": error.code, "error": error.detail}))
-        return HttpAnswer(200, msgspec.json.encode({"status": "ACCEPTED", "match_id": message.match_id}))
+        return await manager.receive_document(f"{path}{match_id}", body)
 
-    transcripts = PostRoutes(TRANSCRIPTS.encode(), receive_transcript, MAX_TRANSCRIPT, _TOO_LARGE, is_from_referee)
+    transcripts, records = (
+        PostRoutes(path.encode(), partial(receive_document, path), MAX_DOCUMENT, _TOO_LARGE, is_from_referee)
+        for path in (TRANSCRIPTS, RECORDS)
+    )
     find_misdirected = _misdirected_routes(manager, limiter)
     lazy_web = _LazyWeb(manager, web)
     routes = Router([Route(HEALTH, health)], redirect_slashes=web is None, default=lazy_web)
-    # Posted transcripts are answered by PostRoutes. Requests by other methods are refused, and need no rate limit.
-    refusal = Route(f"{TRANSCRIPTS}{{match_id}}", _USE_POST)
-    app = Router([refusal], redirect_slashes=False, default=limiter.limit_pages(routes, _peer, _too_many_requests))
+    # Posted documents are answered by PostRoutes. Requests by other methods are refused, and need no rate limit.
+    refusals = [Route(f"{path}{{match_id}}", _USE_POST) for path in (TRANSCRIPTS, RECORDS)]
+    app = Router(refusals, redirect_slashes=False, default=limiter.limit_pages(routes, _peer, _too_many_requests))
     limited, changes = limiter.limit(handler or manager.answer, manager.refusal, MAX_BYTES), ChangeNotifier()
     ResourceNotifier(manager, changes)
     return Server(
@@ -114,7 +109,7 @@ def manager_server(
         max_bytes=MAX_BYTES,
         too_large=too_large_answer(manager.refusal, MAX_BYTES),
         app=app,
-        find_route=lambda url: transcripts.match(url) or find_misdirected(url),
+        find_route=lambda url: transcripts.match(url) or records.match(url) or find_misdirected(url),
         mcp=limited_mcp_app(lambda: manager_surface(manager, limited, changes), limiter, MAX_BYTES),
         names=[*names_of(manager.endpoint), *names],
         endpoint=manager.endpoint,

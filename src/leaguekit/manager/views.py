@@ -72,7 +72,7 @@ class ManagerViews:
                 self._mark_stale(self._agents)
             case e.LeagueStarted() | e.LeagueCompleted():
                 self.refresh()
-            case e.RoundAnnounced() | e.RoundCompleted() | e.ResultCorrected() | e.MatchReplayed():
+            case e.RoundDrawn() | e.RoundAnnounced() | e.RoundCompleted() | e.ResultCorrected() | e.MatchReplayed():
                 self._mark_stale(standings_view, rounds_view)
             case e.ResultRecorded() | e.MatchForfeited():
                 self._mark_stale(standings_view)

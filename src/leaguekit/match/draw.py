@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
+
+import msgspec
 
 
 def commitment(nonce: bytes, promised: int | str) -> str:
     """The commitment that a referee publishes before the choices."""
     return hashlib.sha256(f"{nonce.hex()}:{promised}".encode()).hexdigest()
+
+
+def record_sha256(record: Sequence[Mapping[Any, Any]]) -> str:
+    """The SHA-256 of a record: of its JSON without spaces, with the keys of every object in alphabetical order."""
+    return hashlib.sha256(msgspec.json.encode(record, order="sorted")).hexdigest()
 
 
 def opens(committed: str, nonce_hex: str, promised: int | str) -> bool:

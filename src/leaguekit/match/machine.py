@@ -386,6 +386,7 @@ class Match:
                 drawn=drawn_number(game, self.record),
                 choices=choices_of(self.record),
                 make_evidence=self._evidence(),
+                record=self.record,
             )
             return [self._enter("DRAWING_NUMBER"), *self._finish(verdict)]
         movers = game.to_move(position)
@@ -457,7 +458,7 @@ class Match:
             retryable=retry_at is not None,
             consequence="Technical loss: no tries are left."
             if retry_at is None
-            else f"Technical loss if no answer comes within {max_retries} retries.",
+            else f"Technical loss if no answer comes within {max_retries} retr{'y' if max_retries == 1 else 'ies'}.",
             next_retry_at=retry_at,
         )
         return SendError(given.side, given.ask, fault)

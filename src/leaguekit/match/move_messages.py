@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec import UNSET
 
 from leaguekit.games.base import Game, Moves, Question, has_chance
 from leaguekit.games.even_odd import PARITIES, EvenOdd, number_parity
@@ -52,7 +53,7 @@ def make_call(game: Game[Any], question: Question, fields: dict[str, Any]) -> Mo
     request = m.MoveRequest(move_type=move_type, valid_options=options, context=view)
     if total is not None:
         request.total_options, request.syntax = total, syntax
-    return m.GameMoveCall(**fields, move_request=request)
+    return m.GameMoveCall(**{**fields, "move_request": request, "game_args": dict(game.args) or UNSET})
 
 
 def question_of(call: MoveCall) -> m.MoveRequest:

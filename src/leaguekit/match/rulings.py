@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from leaguekit.games.base import SIDES, Outcome, Side, other
+from leaguekit.games.base import SIDES, Moves, Outcome, Side, other
 from leaguekit.protocol.fields import ResultStatus
 
 WIN_POINTS, DRAW_POINTS, LOSS_POINTS = 3, 1, 0
@@ -64,6 +64,9 @@ class Verdict(Struct, frozen=True, kw_only=True):
     reason: str
     drawn: int | None
     choices: dict[Side, str | None]
+    # The steps of a match that was played to its end, and what A and B have won in it.
+    record: Sequence[Moves] = ()
+    payoffs: tuple[float, float] | None = None
     # Builds the evidence when it is first needed.
     make_evidence: Callable[[], dict[str, Any]]
 
@@ -79,6 +82,7 @@ def verdict_by_play(
     drawn: int | None,
     choices: dict[Side, str | None],
     make_evidence: Callable[[], dict[str, Any]],
+    record: Sequence[Moves] = (),
 ) -> Verdict:
     """The verdict on a match that was played to its end."""
     return Verdict(
@@ -92,6 +96,8 @@ def verdict_by_play(
         make_evidence=make_evidence,
         drawn=drawn,
         choices=choices,
+        record=record,
+        payoffs=outcome.payoffs,
     )
 
 

@@ -79,10 +79,15 @@ class ReplacedMove(NamedTuple):
     fault: str
     error: BaseException | None = None
 
+    @property
+    def summary(self) -> str:
+        """One line for the author."""
+        return f"{self.match_id}: {self.fault}; played {self.move!r} instead."
+
     def __str__(self) -> str:
-        """A text for the author, with the traceback of an error."""
+        """The same, with the traceback of an error."""
         trace = "" if self.error is None else "\n" + "".join(format_exception(self.error)).rstrip()
-        return f"{self.match_id}: {self.fault}; played {self.move!r} instead.{trace}"
+        return f"{self.summary}{trace}"
 
 
 def record_of(matches: Iterable[PastMatch]) -> OwnRecord:

@@ -19,6 +19,10 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import Origin
 from leaguekit.protocol.messages import MoveInfo
 
+# A text for an illegal move. All moves of most games are in it.
+_short = reprlib.Repr()
+_short.maxlist = 20
+
 
 class Decision(NamedTuple):
     """A legal move and its origin.
@@ -98,7 +102,7 @@ def validate_result(result: StrategyResult, ctx: Context, options: list[Any]) ->
                 return Decision(option)
         if not ctx.lists_all_moves:
             return Decision(result.move)
-    fault = f"the strategy chose {reprlib.repr(result.move)}, which is none of {reprlib.repr(options)}"
+    fault = f"the strategy chose {_short.repr(result.move)}, which is none of {_short.repr(options)}"
     return _replace(ctx, options, fault)._replace(info=MoveInfo(illegal=1))
 
 

@@ -10,7 +10,7 @@ from leaguekit.protocol.ids import CHECK_LEAGUE_PREFIX
 from leaguekit.protocol.messages import FinalStanding, Standing
 from leaguekit.protocol.plain_text import sanitize_line
 
-CHECK = "This is a conformance check. The errors, refusals and losses that follow are provoked, and mean nothing."
+CHECK = "This is a conformance check. It provokes errors, refusals and losses, but no replaced moves."
 
 
 def is_check(league_id: str | None) -> bool:

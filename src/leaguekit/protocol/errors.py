@@ -124,7 +124,7 @@ _ENTRIES = (
         "E049",
         "UNSUPPORTED_GAME",
         "The agent does not support the league's game.",
-        "Include the league's game in game_types; use a strategy that can play it.",
+        "Include the league's game in game_types; use a strategy that can play it (`league player --help` lists them).",
     ),
     CatalogueEntry("E050", "MATCH_NOT_FOUND", "There is no such match here.", "Check the match_id."),
     CatalogueEntry(
@@ -164,6 +164,14 @@ _ENTRIES = (
         "The server failed.",
         "Try again; tell the operator.",
         severity="Critical",
+        retryable=True,
+    ),
+    CatalogueEntry(
+        "E061",
+        "RECORD_MISSING",
+        "The record of the match is missing.",
+        "Post the record, then report again.",
+        severity="Medium",
         retryable=True,
     ),
 )

@@ -92,6 +92,7 @@ def make_assignment(
         round_id=announcement.round_id,
         match_id=match.match_id,
         game_type=match.game_type,
+        game_args=match.game_args,
         attempt=1,
         match_seed=world.entropy(SEED_BYTES).hex(),
         time_limits=Settings(league_id=announcement.league_id).time_limits,

@@ -62,11 +62,17 @@ class ManagerClient:
         # After the league's end the manager may have stopped for good.
         self.league_is_over = False
 
-    async def deliver_report(self, report: Report) -> bool:
-        """Send a report until the manager has it or refuses it for good. False if only a restart can help."""
+    async def deliver_report(self, report: Report, record: m.MatchRecord | None = None) -> bool:
+        """Send a report until the manager has it or refuses it for good. False if only a restart can help.
+
+        ``record`` is that of a match which is too long for its report. It is posted before the report.
+        """
         while True:
             token = self._identity().auth_token
             try:
+                if record is not None:
+                    url = f"{self._url_of('/records/')}{record.match_id}"
+                    await self._world.caller.post(url, encode(_signed(record, token)), TRANSCRIPT_SECONDS)
                 await ask(
                     self._world.caller, self._manager_url, _signed(report, token), BY_REQUEST[type(report)].answer
                 )
@@ -130,7 +136,11 @@ class ManagerClient:
 
     @cached_property
     def _transcripts_url(self) -> str:
-        return urlsplit(self._manager_url)._replace(path="/transcripts/", query="", fragment="").geturl()
+        return self._url_of("/transcripts/")
+
+    def _url_of(self, path: str) -> str:
+        """The URL of a path at the manager."""
+        return urlsplit(self._manager_url)._replace(path=path, query="", fragment="").geturl()
 
     async def _is_manager_reachable(self) -> bool:
         try:

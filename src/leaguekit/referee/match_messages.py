@@ -9,9 +9,11 @@ from typing import Any
 from msgspec import UNSET, Raw, UnsetType
 
 from leaguekit.agents.world import World
-from leaguekit.games import GAMES
+from leaguekit.games import game
 from leaguekit.games.base import SIDES, Question, Side, other
-from leaguekit.match.move_messages import MoveCall, make_call, number_fields
+from leaguekit.games.records import is_told_by_choices
+from leaguekit.match.draw import record_sha256
+from leaguekit.match.move_messages import MoveCall, make_call, number_fields, promise
 from leaguekit.match.rulings import Verdict
 from leaguekit.match.signals import GameFault, Void
 from leaguekit.protocol import messages as m
@@ -25,7 +27,6 @@ from leaguekit.referee.transcripts import WrittenTranscript
 
 # The bytes of a request that are not the report: the token and JSON-RPC.
 REPORT_MARGIN_BYTES = 1_024
-MAX_CHOICE_CHARACTERS = 100
 # The fields that are left out of a report that would be too long, in this order, and what replaces each.
 _LEFT_OUT: tuple[tuple[str, Any], ...] = (
     ("position", UNSET),
@@ -55,6 +56,10 @@ class MatchMessages:
         self._seats = seats
         self._commitment = draw_commitment
         self._nonce = draw_nonce
+        self._game = game(assignment.game_type, assignment.game_args or None)
+        promised = promise(self._game, bytes.fromhex(assignment.match_seed))
+        # A number is revealed as the number drawn.
+        self._match_seed: str | UnsetType = promised if isinstance(promised, str) else UNSET
         self._sender = sender_of("referee", referee_id)
         self._conversation = match_conversation(assignment.match_id, assignment.attempt)
         # The fields of every message but the time. They are made once, because a match has about ten messages.
@@ -99,7 +104,7 @@ class MatchMessages:
             "deadline": self.time_in(seconds),
             "context": context,
         }
-        return make_call(GAMES[self._assignment.game_type], question, fields)
+        return make_call(self._game, question, fields)
 
     def game_error(self, side: Side, fault: GameFault, stage: MatchState, next_retry_in: float | None) -> m.GameError:
         return m.game_error(
@@ -132,6 +137,8 @@ class MatchMessages:
             reason=verdict.reason,
             draw_commitment=self._commitment,
             draw_nonce=self._nonce,
+            match_seed=self._match_seed,
+            payoffs=self._payoffs(verdict),
             details={"position": position},
         )
         common = {
@@ -190,6 +197,9 @@ class MatchMessages:
             failures={player: facts["failures"] for player, facts in evidence["players"].items()},
             draw_commitment=self._commitment,
             draw_nonce=self._nonce,
+            match_seed=self._match_seed,
+            payoffs=self._payoffs(verdict),
+            record=self._record(verdict),
             position=position,
             broken_rules=observations.broken_rules,
             forms=observations.forms,
@@ -207,7 +217,20 @@ class MatchMessages:
             if len(encode(report)) <= MAX_BYTES - REPORT_MARGIN_BYTES:
                 break
             setattr(details, name, replacement)
+        if details.record is not UNSET and len(encode(report)) > MAX_BYTES - REPORT_MARGIN_BYTES:
+            details.record_sha256 = record_sha256(details.record)
+            details.record = UNSET
         return report
+
+    def record(self, verdict: Verdict) -> m.MatchRecord:
+        """The record of a match that is too long for its report."""
+        return m.MatchRecord(
+            **self._envelope(),
+            league_id=self._assignment.league_id,
+            match_id=self._assignment.match_id,
+            attempt=self._assignment.attempt,
+            record=self._record(verdict) or [],
+        )
 
     def void(self, void: Void) -> m.MatchVoidReport:
         """The report of an attempt that does not count."""
@@ -236,8 +259,18 @@ class MatchMessages:
         return times.format_timestamp(self._now() + timedelta(seconds=seconds))
 
     def _choices(self, verdict: Verdict) -> dict[str, str | None]:
-        chosen = {side: (verdict.choices.get(side) or "")[:MAX_CHOICE_CHARACTERS] or None for side in SIDES}
-        return {self._seats[side].player_id: choice for side, choice in chosen.items()}
+        return {self._seats[side].player_id: verdict.choices.get(side) for side in SIDES}
+
+    def _record(self, verdict: Verdict) -> list[m.Step] | UnsetType:
+        """The record of a match that was played, unless its choices tell it."""
+        if not verdict.record or is_told_by_choices(self._game, verdict.drawn, verdict.choices, verdict.record):
+            return UNSET
+        return [dict(step.items()) for step in verdict.record]
+
+    def _payoffs(self, verdict: Verdict) -> dict[str, float] | UnsetType:
+        if verdict.payoffs is None:
+            return UNSET
+        return {self._seats[side].player_id: payoff for side, payoff in zip(SIDES, verdict.payoffs, strict=True)}
 
     def _winner(self, verdict: Verdict) -> str | None:
         return None if verdict.winner is None else self._seats[verdict.winner].player_id

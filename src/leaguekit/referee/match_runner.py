@@ -59,6 +59,8 @@ class RulingRecord(Struct, frozen=True):
     game_over: list[tuple[str, m.GameOver]]
     # In the open profile, the id of each player and the form of requests that it understands.
     speaks: list[tuple[str, str | None]] = []
+    # The record of a match that is too long for its report.
+    record: m.MatchRecord | None = None
 
 
 class MatchRunner:
@@ -80,7 +82,7 @@ class MatchRunner:
         self._world = world
         self._on_stage = on_stage
         self.seats = Seats(assignment)
-        self._rules = game(assignment.game_type)
+        self._rules = game(assignment.game_type, assignment.game_args or None)
         self._move_kind: type[PlayerMessage] = messages_of(self._rules).response
         self._seed = bytes.fromhex(assignment.match_seed)
         promised = promise(self._rules, self._seed)
@@ -141,13 +143,16 @@ class MatchRunner:
         """Make the messages that follow from a verdict. They are written to the journal before they are sent."""
         position, observations = self._machine.view(None), self.player_client.observations()
         game_over = self.messages.game_over(verdict, position)
+        report = self.messages.report(verdict, position, observations, self._machine.origins)
+        is_long = report.result.details.record_sha256 is not UNSET
         forms = observations.forms
         return RulingRecord(
             match_id=self.assignment.match_id,
             attempt=self.assignment.attempt,
-            report=self.messages.report(verdict, position, observations, self._machine.origins),
+            report=report,
             game_over=[(self.seats[side].endpoint, message) for side, message in game_over.items()],
             speaks=[(seat.player_id, forms.get(seat.player_id)) for seat in self.seats.values()] if forms else [],
+            record=self.messages.record(verdict) if is_long else None,
         )
 
     async def send_result(self, verdict: Verdict, ruling: RulingRecord) -> None:

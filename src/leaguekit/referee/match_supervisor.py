@@ -217,7 +217,7 @@ class MatchSupervisor:
         return end.verdict, ruling
 
     async def _deliver(self, ruling: RulingRecord) -> None:
-        if await self._manager_client.deliver_report(ruling.report):
+        if await self._manager_client.deliver_report(ruling.report, ruling.record):
             self.journal.mark_delivered(ruling.match_id, ruling.attempt)
 
     async def _deliver_again(self, ruling: RulingRecord) -> None:

@@ -60,9 +60,11 @@ class RefereeAgent:
         endpoint: str,
         name: str,
         version: str = "1.0.0",
-        game_types: Sequence[str] = tuple(GAMES),
+        game_types: Sequence[str] | None = None,
         max_concurrent: int = 2,
     ) -> None:
+        # The games that are known now: a program may have added its own.
+        game_types = [*GAMES] if game_types is None else game_types
         self._world = world
         meta = m.RefereeMeta(
             display_name=name,

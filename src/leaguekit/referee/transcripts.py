@@ -16,7 +16,7 @@ from leaguekit.protocol.messages import AgentAnswer, MatchTranscript, Message, R
 from leaguekit.protocol.tokens import redact
 
 # A little less than the manager accepts, because the entries are part of a message.
-MAX_BYTES = 255 * 1024
+MAX_BYTES = 1023 * 1024
 # The first and the last entries are kept. A player can post any number of messages.
 MAX_ENTRIES = 400
 # The displayed length of a message of an unknown type.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, NamedTuple
 
@@ -21,6 +22,10 @@ from leaguekit.sim.interrupts import noted_interrupts, raise_noted
 from leaguekit.sim.outcome import LeagueSetup, Outcome
 from leaguekit.sim.runner import play
 
+# The formats of random leagues, apart from the single round-robin.
+FORMATS = ("swiss", "knockout", "knockout(best_of=3, third_place=True)", "gauntlet", "round_robin(legs=2)")
+# How the events begin by which a match ends.
+_ENDS_OF_MATCHES = (b'{"event":"ResultRecorded"', b'{"event":"MatchForfeited"')
 # Only this number of violations is printed per league: more are mostly repetitions.
 MAX_PRINTED_VIOLATIONS = 5
 # Only this number of log lines is printed per failed league. If the campaign has one league, all are printed.
@@ -49,8 +54,13 @@ class Scenario(NamedTuple):
         setup = self.setup
         return (
             f"league simulate --faults {self.faults} --players {setup.players} --referees {setup.referees} "
-            f"--game {setup.game} --strategies {','.join(setup.strategies)} --seed {self.seed} --seeds 1"
+            f"--game {setup.game} {_format_option(setup)}"
+            f"--strategies {','.join(setup.strategies)} --seed {self.seed} --seeds 1"
         )
+
+
+def _format_option(setup: LeagueSetup) -> str:
+    return "" if setup.format is None else f"--format {shlex.quote(setup.format)} "
 
 
 class ScenarioResult(NamedTuple):
@@ -84,7 +94,7 @@ class Totals:
         outcome = result.outcome
         self.setups.add(result.scenario.setup)
         self.seeds += 1
-        self.matches += result.scenario.setup.matches
+        self.matches += sum(text.startswith(_ENDS_OF_MATCHES) for text in outcome.events)
         self.events += len(outcome.events)
         self.exchanges += outcome.exchanges
         self.crashes += outcome.crashes
@@ -126,6 +136,8 @@ def random_scenario(seed: int) -> Scenario:
     # A separate generator, so that the other draws of a seed stay the same.
     if Random(f"outage:{seed}").random() < 0.2:  # noqa: S311 - it must be reproducible
         faults = "outage"
+    if Random(f"format:{seed}").random() < 0.3:  # noqa: S311 - it must be reproducible
+        setup = replace(setup, format=Random(f"which format:{seed}").choice(FORMATS))  # noqa: S311
     return Scenario(seed, setup, faults)
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from leaguekit.league import events as e
 from leaguekit.league.audit import Audit
+from leaguekit.league.rounds import match_count
 from leaguekit.league.state import League, fold
+from leaguekit.manager.pairing_engine import Py4Swiss, installed_version
 from leaguekit.protocol.ids import match_conversation
 from leaguekit.sim.faults import FaultKind
 from leaguekit.sim.outcome import LeagueSetup, Outcome, ReceivedGameOver
@@ -31,15 +33,16 @@ def _check_completeness(league: League, setup: LeagueSetup) -> Iterator[str]:
     if league.state != "LEAGUE_COMPLETED":
         yield f"the league has not ended: it is in {league.state}, round {league.current_round}"
     has_schedule = league.state not in ("WAITING_FOR_REGISTRATIONS", "CREATING_SCHEDULE")
-    if has_schedule and len(league.matches) != setup.matches:
-        yield f"{setup.players} players have {setup.matches} matches, but the schedule has {len(league.matches)}"
+    wanted = match_count(league.settings, setup.players)
+    if has_schedule and wanted and len(league.matches) != wanted:
+        yield f"{setup.players} players have {wanted} matches, but the schedule has {len(league.matches)}"
     if missing := [match.id for match in league.matches.values() if match.ended_at is None]:
         yield f"these have no result: {', '.join(missing)}"
 
 
 def _check_log(outcome: Outcome) -> Iterator[str]:
     """Audit the log: each match counts once and as it was ruled, and the table follows from the matches."""
-    audit = Audit()
+    audit = Audit(Py4Swiss() if installed_version() else None)
     for number, text in enumerate(outcome.events, 1):
         event = audit.take(number, text)
         if isinstance(event, e.ResultRecorded):

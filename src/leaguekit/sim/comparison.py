@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from leaguekit.league.schedule import Rounds
 from leaguekit.league.settings import Settings
 from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.protocol.messages import MoveOrigins
@@ -32,9 +31,9 @@ class Comparison:
         strategies: Sequence[Entrant],
         players: int,
         *,
-        rounds: Rounds = "single",
         fresh: bool = False,
         as_named: bool = False,
+        settings: Settings | None = None,
     ) -> None:
         self._named = [*strategies] if as_named else sorted(strategies, key=lambda one: one.name)
         self.as_named = as_named
@@ -53,11 +52,13 @@ class Comparison:
         ]
         # For each seat, the index of the entrant that has it.
         self._seats = [seat % len(self._named) for seat in range(players)]
-        # How often each pair of players meets in a league.
-        self.legs = 2 if rounds == "double" else 1
-        settings = Settings(league_id="simulation", game_type=game, rounds=rounds)
-        self.league = DirectLeague(settings, self._entrants_in_seats(), fresh=fresh)
+        self.settings = settings or Settings(league_id="simulation", game_type=game)
+        # How often each pair of players meets in a league; None if the format decides that.
+        self.legs = {"round_robin": 1, "round_robin(legs=2)": 2}.get(self.settings.format_text)
+        self.league = DirectLeague(self.settings, self._entrants_in_seats(), fresh=fresh)
         self.sums = Sums.of(len(self.names))
+        # The number of matches in all leagues that count.
+        self.matches = 0
 
     def play(self, seed: int, on_result: OnResult | None = None) -> None:
         """Play the league of a seed and count it."""
@@ -72,7 +73,11 @@ class Comparison:
         if not self.as_named:
             self._seats = self._shuffle_seats(seed)
             self.league.assign_seats(self._entrants_in_seats())
-        yield from self.league.play_rounds(seed, on_result)
+        played = 0
+        for matches in self.league.play_rounds(seed, on_result):
+            played += matches
+            yield matches
+        self.matches += played
         self._count()
 
     @property
@@ -98,12 +103,15 @@ class Comparison:
     def _count(self) -> None:
         size, numbers = len(self.names), self._numbers_by_player()
         points = [0] * size**2
+        matches = [0] * size**2
         copies = [0] * size
         for player in self.league.players.values():
             number = numbers[player.id]
             copies[number] += 1
             for opponent, taken in player.row.against.items():
                 points[number * size + numbers[opponent]] += taken
+            for opponent, times in player.met.items():
+                matches[number * size + numbers[opponent]] += times
             self.origins[number].add(player.origins)
         champion = self.league.standings()[0].player_id
-        self.sums.add(tuple(copies), points, numbers[champion], self.legs)
+        self.sums.add(tuple(copies), points, numbers[champion], matches if self.league.counts_meetings else None)

@@ -14,14 +14,17 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Any, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
+from leaguekit.formats import FormatError, parse_format
+from leaguekit.formats.base import Game as PlayedGame
+from leaguekit.formats.base import Pair, PastRound, Tournament
 from leaguekit.games import game
 from leaguekit.games.base import Side, has_chance
-from leaguekit.league.schedule import round_robin
-from leaguekit.league.settings import Settings
+from leaguekit.league.settings import Settings, with_game
 from leaguekit.league.standings import PlacedRow, Row, Table
 from leaguekit.league.ties import MAX_TIES, tie_sentences
+from leaguekit.manager.pairing_engine import Py4Swiss
 from leaguekit.match.draw import league_seed, match_seeds
 from leaguekit.match.move_messages import DOCUMENTED, messages_of
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
@@ -33,7 +36,7 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import MatchRole
 from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, ResultDetails, Standing
-from leaguekit.sim.match_cache import MAX_ENTRIES, Chance, MatchCache, Turn
+from leaguekit.sim.match_cache import MAX_ENTRIES, MatchCache, Turn
 
 # The first attempt at a match always succeeds.
 _ATTEMPT = 1
@@ -60,12 +63,14 @@ class Player(Struct):
     random: KeyedRandom
     row: Row
     history: list[PastMatch] = []
+    # The number of matches against each opponent. It is not counted in a single round-robin.
+    met: dict[str, int] = {}
     # The number of its moves by origin.
     origins: MoveOrigins = field(default_factory=MoveOrigins)
 
     def reset(self) -> None:
         """Prepare for a new league."""
-        self.row, self.history = Row(self.id, self.name), []
+        self.row, self.history, self.met = Row(self.id, self.name), [], {}
         self.origins = MoveOrigins()
 
 
@@ -104,9 +109,9 @@ class DirectLeague:
         *,
         fresh: bool = False,
     ) -> None:
-        self._settings = settings
+        self._settings = settings = with_game(settings)
         self._fresh = fresh
-        self.game = game(settings.game_type)
+        self.game = game(settings.game_name)
         self._cache = MatchCache(self.game, max_entries)
         self.players = {
             (one := player_id(number)): Player(
@@ -114,14 +119,19 @@ class DirectLeague:
             )
             for number, entrant in enumerate(entrants, start=1)
         }
-        self._rounds = [
-            [
-                _ScheduledMatch(match_id(round_id, number), round_id, self.players[a], self.players[b])
-                for number, (a, b) in enumerate(pairs, start=1)
-            ]
-            for round_id, pairs in enumerate(round_robin([*self.players], settings.rounds), start=1)
-        ]
-        self.matches = sum(map(len, self._rounds))
+        self._format = parse_format(settings.format_text)
+        if (fault := self._format.fault(len(self.players))) is not None:
+            raise FormatError(fault)
+        self._engine = Py4Swiss() if self._format.needs_engine else None
+        # In a single round-robin, the number of meetings is known without counting.
+        self.counts_meetings = str(self._format) != "round_robin"
+        # None if the format draws each round.
+        self._rounds = (
+            None
+            if (whole := self._format.whole([*self.players])) is None
+            else [self._schedule(round_id, pairs) for round_id, pairs in enumerate(whole, start=1)]
+        )
+        self._ranking: list[str] = []
         # The documented call has no field for the view.
         self._shows_view = messages_of(self.game) is not DOCUMENTED
         self._has_chance = has_chance(self.game)
@@ -148,13 +158,15 @@ class DirectLeague:
         self._standings = []
         self._seed = league_seed(seed)
         seed_of = match_seeds(self._seed)
-        for matches in self._rounds:
+        for matches in self._all_rounds():
             for match in matches:
                 for player in (match.a, match.b):
                     player.random.seed((seed, player.id, match.id, _ATTEMPT))
-                roll = partial(self._roll, seed_of(match.id, _ATTEMPT)) if self._has_chance else _no_chance
-                verdict = self._cache.play(roll, partial(self._choose, match))
+                match_seed = seed_of(match.id, _ATTEMPT) if self._has_chance else b""
+                verdict = self._cache.play(match_seed, partial(self._choose, match))
                 self._record(match, verdict)
+                if self._rounds is None:
+                    self._games.append(PlayedGame(match.a.id, match.b.id, (verdict.score["A"], verdict.score["B"])))
                 if on_result is not None:
                     on_result(match.id, _result(match, verdict))
             if self._shows_table:
@@ -173,13 +185,46 @@ class DirectLeague:
         """Sentences that say what decided between players with equal points."""
         return tie_sentences(self.placed(), self._settings.tie_breaks, MAX_TIES)
 
+    @property
+    def matches(self) -> int:
+        """The number of matches; about that number if the format draws each round."""
+        if self._rounds is not None:
+            return sum(map(len, self._rounds))
+        size = len(self.players)
+        return size // 2 * (self._format.total_rounds(size) or 2)
+
+    def _schedule(self, round_id: int, pairs: Sequence[Pair]) -> list[_ScheduledMatch]:
+        return [
+            _ScheduledMatch(match_id(round_id, number), round_id, self.players[a], self.players[b])
+            for number, (a, b) in enumerate(pairs, start=1)
+        ]
+
+    def _all_rounds(self) -> Iterator[list[_ScheduledMatch]]:
+        """The rounds. If the format draws a round, the previous one has been played."""
+        self._ranking = []
+        if self._rounds is not None:
+            yield from self._rounds
+            return
+        tournament = Tournament(tuple(self.players), (), self._seed)
+        while (ended := self._format.ended(tournament)) is None:
+            drawn = self._format.draw(tournament, self._engine)
+            self._games: list[PlayedGame] = []
+            matches = self._schedule(len(tournament.rounds) + 1, drawn.pairs)
+            self._ranking = drawn.ranking
+            yield matches
+            playing = {player for pair in drawn.pairs for player in pair}
+            for player in self.players.values():
+                if player.id not in playing:
+                    player.row.count_without_game(is_bye=player.id in drawn.byes)
+            past = PastRound(tuple(self._games), dict.fromkeys(drawn.byes, "bye"), drawn.label)
+            tournament = tournament._replace(rounds=(*tournament.rounds, past))
+        self._ranking = ended.ranking
+
     def _table(self) -> Table:
         rows = [player.row for player in self.players.values()]
-        return Table.of(self._settings.tie_breaks, rows, self._seed.hex())
-
-    def _roll(self, seed: bytes, node: Chance) -> Any:
-        """What chance gives in a match with this seed."""
-        return self.game.roll(node.position, seed, node.step)
+        table = Table.of(self._settings.tie_breaks, rows, self._seed.hex(), self._settings.payoff_range)
+        table.ranking = self._ranking
+        return table
 
     def _choose(self, match: _ScheduledMatch, turn: Turn) -> int:
         """Ask the player whose turn it is. Returns the index of its option."""
@@ -222,6 +267,11 @@ class DirectLeague:
         for side, player, opponent, other_side in sides:
             points = verdict.score[side]
             player.row.count(opponent.id, points)
+            if verdict.payoffs is not None:
+                player.row.count_payoff(verdict.payoffs[side == "B"])
+            if self.counts_meetings:
+                player.met[opponent.id] = player.met.get(opponent.id, 0) + 1
+                player.row.count_opponent(opponent.id, technical=False, step=1)
             if self._fresh:
                 continue
             player.history.append(
@@ -238,10 +288,6 @@ class DirectLeague:
                     role=_ROLES[side],
                 )
             )
-
-
-def _no_chance(node: Chance) -> Any:
-    raise RuntimeError(f"chance moves in step {node.step} of a game that has neither odds nor a roll")
 
 
 def _judge(player: Player, thought: StrategyResult, ctx: Context, options: list[Any]) -> int:
@@ -276,5 +322,6 @@ def _result(match: _ScheduledMatch, verdict: Verdict) -> MatchResult:
             choices={ids[side]: choice for side, choice in verdict.choices.items()},
             status=verdict.status,
             ruling=verdict.ruling,
+            payoffs=UNSET if verdict.payoffs is None else {ids["A"]: verdict.payoffs[0], ids["B"]: verdict.payoffs[1]},
         ),
     )

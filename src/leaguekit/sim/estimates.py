@@ -16,6 +16,7 @@ intervals are widened (Bonferroni correction): in 95 of 100 comparisons all of t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product, starmap
 from operator import add, mul
@@ -89,12 +90,15 @@ class Sums(Struct):
         """The sums over no leagues."""
         return cls(size, 0, [0] * size, *([0] * size**2 for _ in range(8)))
 
-    def add(self, copies: tuple[int, ...], points: list[int], champion: int, legs: int = 1) -> None:
+    def add(
+        self, copies: tuple[int, ...], points: list[int], champion: int, matches: Sequence[int] | None = None
+    ) -> None:
         """Count a league: the number of players of each strategy, the points by pair, and the champion's strategy.
 
-        Each pair of players has met ``legs`` times.
+        ``matches`` are the matches by pair, if it was not a single round-robin.
         """
-        size, meetings = self.size, _meetings(copies, legs)
+        size = self.size
+        meetings = _meetings(copies) if matches is None else _meetings_of([*matches], size)
         totals = [sum(points[first : first + size]) for first in range(0, size**2, size)]
         self.leagues += 1
         self.leagues_won[champion] += 1
@@ -204,10 +208,15 @@ class _Meetings(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _meetings(copies: tuple[int, ...], legs: int) -> _Meetings:
+def _meetings(copies: tuple[int, ...]) -> _Meetings:
     players = sum(copies)
-    matches = [legs * a * (b - (at == to)) for at, a in enumerate(copies) for to, b in enumerate(copies)]
-    totals = [legs * count * (players - 1) for count in copies]
+    matches = [a * (b - (at == to)) for at, a in enumerate(copies) for to, b in enumerate(copies)]
+    totals = [count * (players - 1) for count in copies]
+    return _Meetings(matches, [*map(mul, matches, matches)], totals, [*starmap(mul, product(totals, totals))])
+
+
+def _meetings_of(matches: list[int], size: int) -> _Meetings:
+    totals = [sum(matches[first : first + size]) for first in range(0, size**2, size)]
     return _Meetings(matches, [*map(mul, matches, matches)], totals, [*starmap(mul, product(totals, totals))])
 
 

@@ -63,10 +63,10 @@ class MatchCache:
         self._first: Node | None = None
         self._free_entries = max_entries
 
-    def play(self, roll: Callable[[Chance], Any], choose: Callable[[Turn], int]) -> Verdict:
+    def play(self, seed: bytes, choose: Callable[[Turn], int]) -> Verdict:
         """Play a match to its end.
 
-        ``roll`` returns what chance gives. ``choose`` returns the index of the option that the side chooses.
+        What chance gives follows from the seed. ``choose`` returns the index of the option that the side chooses.
         """
         played: _RunningMatch | None = None
         if self._first is None:
@@ -79,7 +79,7 @@ class MatchCache:
                 key: Any = choose(node)
                 move = node.options[key]
             else:
-                move = roll(node)
+                move = self._game.roll(node.position, seed, node.step)
                 key = move if type(move) is int else move_text(move)
             following = node.next.get(key)
             if following is None:

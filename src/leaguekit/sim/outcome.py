@@ -20,11 +20,8 @@ class LeagueSetup:
     referees: int = 2
     game: str = DEFAULT_GAME
     strategies: tuple[str, ...] = ("random",)
-
-    @property
-    def matches(self) -> int:
-        """The number of matches that the league has."""
-        return self.players * (self.players - 1) // 2
+    # The format, if it is not a single round-robin.
+    format: str | None = None
 
     def agent_names(self) -> list[str]:
         """The names of all agents, the manager's first."""

@@ -12,12 +12,12 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import Agent, run_until
@@ -30,7 +30,6 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import codes
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import decode, of_type
-from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import player_id
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim.faults import FIRST_PLAYERS_PORT, FaultInjector, FaultPlan
@@ -43,7 +42,6 @@ from leaguekit.sim.processes import Process, ProcessLoop
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.store.memory import MemoryDisk
-from leaguekit.transport.base import HttpAnswer
 
 T = TypeVar("T")
 
@@ -270,6 +268,7 @@ class SimulatedLeague:
             league_id=LEAGUE,
             game_type=self.setup.game,
             announce_lead=0.0,
+            format=self.setup.format or UNSET,
             seed_hex=self.plan.random_for("league").randbytes(32).hex(),
         )
         rng = self.plan.random_for("commits", self._runs[MANAGER])
@@ -279,7 +278,7 @@ class SimulatedLeague:
         try:
             await manager.open()
             manager.runner.start_when = (self.setup.players, self.setup.referees)
-            self.network.listen(MANAGER_URL, process, manager.handle, partial(_store_transcript, manager))
+            self.network.listen(MANAGER_URL, process, manager.handle, manager.receive_document)
             await manager.run()
             self._league_over.set()
             await run_until(self._closing, manager.serve_forever())
@@ -336,15 +335,6 @@ def _number_of(name: str) -> int:
 
 class _Call(msgspec.Struct):
     params: msgspec.Raw
-
-
-async def _store_transcript(manager: Manager, path: str, body: bytes) -> HttpAnswer:
-    """Store a transcript, as the manager's web server does."""
-    try:
-        await manager.keep_transcript(of_type(m.MatchTranscript, decode(body)), path.rpartition("/")[2])
-    except ProtocolError as error:
-        return HttpAnswer(400, str(error).encode())
-    return HttpAnswer(200, b"{}")
 
 
 class _LeagueCommitFaults:

@@ -22,6 +22,9 @@ MIGRATIONS: list[Sequence[str]] = [
     # Version 3 has events that older releases do not know: SettingsChanged, PlayerReadmitted, RegistrationRefused. The
     # tables are the same.
     (),
+    # Version 4 has events and settings that older releases do not know: RoundDrawn, format, game_args; and results with
+    # records and payoffs. The tables are the same.
+    (),
 ]
 
 _ADVICE = {

@@ -22,6 +22,8 @@ NOT_FOUND = HttpAnswer(404, b'{"error":"There is nothing here. Messages are post
 
 Address = tuple[str, int]
 # A handler may also answer with an HTTP status.
+# A path and the body that was posted to it → the answer.
+PathHandler = Callable[[str, bytes], Awaitable[HttpAnswer]]
 AnyHandler = BodyHandler | Callable[[bytes, Peer], Awaitable[HttpAnswer]]
 
 
@@ -42,29 +44,40 @@ class MemoryNetwork:
     def __init__(self) -> None:
         self.tap: ExchangeListener | None = None
         self._handlers: dict[Address, AnyHandler] = {}
+        # What is posted to other paths than /mcp.
+        self._path_handlers: dict[Address, PathHandler] = {}
         # References that keep waiting tasks alive.
         self._answering: set[asyncio.Task[bytes | HttpAnswer | None]] = set()
 
-    def listen(self, url: str, handler: AnyHandler) -> None:
-        """Serve /mcp at the host and port of a URL."""
+    def listen(self, url: str, handler: AnyHandler, path_handler: PathHandler | None = None) -> None:
+        """Serve /mcp at the host and port of a URL. ``path_handler`` answers what is posted to other paths."""
         address = address_of(url)
         if address in self._handlers:
             raise ValueError(f"a handler already listens at {address[0]}:{address[1]}")
         self._handlers[address] = handler
+        if path_handler is not None:
+            self._path_handlers[address] = path_handler
 
     def close(self, url: str) -> None:
         """Stop listening. Requests in progress are still answered."""
         self._handlers.pop(address_of(url), None)
+        self._path_handlers.pop(address_of(url), None)
 
     def deliver(self, url: str, body: bytes, host: str) -> asyncio.Task[bytes | HttpAnswer | None] | None:
-        """Start a task that answers a request. None if the path is not /mcp. Raises Unreachable."""
+        """Start a task that answers a request. None if nobody answers at its path. Raises Unreachable."""
         address, parts = address_of(url), urlsplit(url)
         handler = self._handlers.get(address)
         if handler is None:
             raise Unreachable(f"nobody listens at {address[0]}:{address[1]}")
+        peer = Peer(host, parts.query, address)
         if parts.path not in ("/mcp", "/mcp/"):
-            return None
-        task = asyncio.ensure_future(run_handler(handler, body, Peer(host, parts.query, address)))
+            path_handler = self._path_handlers.get(address)
+            if path_handler is None:
+                return None
+            path = parts.path
+            task = asyncio.ensure_future(run_handler(lambda sent, _peer: path_handler(path, sent), body, peer))
+        else:
+            task = asyncio.ensure_future(run_handler(handler, body, peer))
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
         return task

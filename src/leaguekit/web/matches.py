@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET
 
 from leaguekit.games import find_game
-from leaguekit.games.base import Side
+from leaguekit.games.base import Moves, Side
 from leaguekit.games.pictures import name_players, picture_of
-from leaguekit.games.records import steps_from_choices
+from leaguekit.games.records import positions, steps_from_choices
 from leaguekit.league import events as e
-from leaguekit.league.outcomes import judge
+from leaguekit.league.outcomes import judge, read_record, record_name
 from leaguekit.league.records import Match, Outcome
 from leaguekit.league.state import League
 from leaguekit.league.transcripts import check_transcript
@@ -80,19 +81,18 @@ async def match_page(
         draw=None,
         verification=None,
         moves={},
-        steps=[] if match.outcome is None else game_steps(league.settings.game_type, match.outcome),
+        steps=[],
         messages=[],
         news=[],
         before=_neighbour(league, match, -1),
         after=_neighbour(league, match, 1),
     )
-    has_ended, numbers, reader = match.has_ended, projection.event_numbers(match_id)[-MAX_NEWS:], ledger.log
-    # The latest of these events may not be in the log yet.
-    await ledger.wait_written()
-    events = [(number, await _event(reader, number)) for number in numbers]
+    outcome, reader = match.outcome, ledger.log
+    events = await _events(projection, ledger, match_id)
     page.news = [news_item(number, event) for number, event in events]
-    if has_ended:
-        recorded = next((event for _, event in reversed(events) if isinstance(event, e.ResultRecorded)), None)
+    if outcome is not None:
+        recorded, posted = await _recorded(reader, match_id, events)
+        page.steps = _steps(league, outcome, recorded, posted)
         transcript = await _transcript(reader, match_id)
         page.messages = [] if transcript is None else public_messages(transcript.entries)
         if recorded is not None:
@@ -100,17 +100,21 @@ async def match_page(
             page.evidence = None if details.evidence is UNSET else remove_addresses(details.evidence)
             page.draw = _draw(details)
             page.moves = {name: move_counts(origins) for name, origins in (details.move_origins or {}).items()}
-            page.verification = _verification(projection, match, recorded, transcript)
+            page.verification = _verification(projection, match, recorded, transcript, posted)
     return page
 
 
-def pictures_page(projection: Projection, match_id: str, offset: int, limit: int) -> PicturesPage:
+async def pictures_page(projection: Projection, ledger: Ledger, match_id: str, offset: int, limit: int) -> PicturesPage:
     """The pictures of some steps of a match that is over. Raises NotFound."""
-    settings, match = projection.league.settings, _find_match(projection.league, match_id)
-    steps = [] if match.outcome is None else game_steps(settings.game_type, match.outcome)
-    game, shown = find_game(settings.game_type), steps[offset : offset + limit]
+    league = projection.league
+    match, number = _find_match(league, match_id), projection.number
+    steps: list[Step] = []
+    if (outcome := match.outcome) is not None:
+        events = await _events(projection, ledger, match_id)
+        steps = _steps(league, outcome, *await _recorded(ledger.log, match_id, events))
+    game, shown = find_game(league.settings.game_name), steps[offset : offset + limit]
     pictures = [name_players(picture_of(game, step.view), match.a, match.b) for step in shown]
-    return PicturesPage(seq=projection.number, total=len(steps), offset=offset, pictures=pictures)
+    return PicturesPage(seq=number, total=len(steps), offset=offset, pictures=pictures)
 
 
 def _find_match(league: League, match_id: str) -> Match:
@@ -121,7 +125,7 @@ def _find_match(league: League, match_id: str) -> Match:
 
 
 def _in_play(league: League, match: Match, progress: MatchProgress | None) -> InPlay:
-    picture = match_picture(league.settings.game_type, match, progress)
+    picture = match_picture(league.settings.game_name, match, progress)
     return in_play_row(league, match, progress, picture)
 
 
@@ -137,9 +141,31 @@ def _neighbour(league: League, match: Match, step: Literal[-1, 1]) -> str | None
     return league.rounds[round_id - 1].matches[min(step, 0)]
 
 
-async def _event(reader: LogReader, number: int) -> e.Event:
-    (stored,) = await reader.read(number - 1, 1)
-    return e.decode(stored.event)
+async def _events(projection: Projection, ledger: Ledger, match_id: str) -> list[tuple[int, e.Event]]:
+    """The latest events about a match, with their numbers."""
+    numbers = projection.event_numbers(match_id)[-MAX_NEWS:]
+    # The latest of these events may not be in the log yet.
+    await ledger.wait_written()
+    stored = [(number, await ledger.log.read(number - 1, 1)) for number in numbers]
+    return [(number, e.decode(one.event)) for number, (one,) in stored]
+
+
+async def _recorded(
+    reader: LogReader, match_id: str, events: list[tuple[int, e.Event]]
+) -> tuple[e.ResultRecorded | None, Sequence[Any] | None]:
+    """The last result that a referee reported, and the record of the match if that was posted by itself."""
+    recorded = next((event for _, event in reversed(events) if isinstance(event, e.ResultRecorded)), None)
+    if recorded is None or recorded.result.details.record_sha256 is UNSET:
+        return recorded, None
+    kept = await reader.kept(record_name(match_id, recorded.attempt))
+    return recorded, read_record(kept, recorded.result.details)
+
+
+def _steps(
+    league: League, outcome: Outcome, recorded: e.ResultRecorded | None, posted: Sequence[Any] | None
+) -> list[Step]:
+    record: Sequence[Any] | None = posted or (None if recorded is None else recorded.result.details.record or None)
+    return game_steps(league.settings.game_name, outcome, record)
 
 
 async def _transcript(reader: LogReader, match_id: str) -> MatchTranscript | None:
@@ -196,12 +222,16 @@ def _draw(details: ResultDetails) -> Draw | None:
 
 
 def _verification(
-    projection: Projection, match: Match, recorded: e.ResultRecorded, transcript: MatchTranscript | None
+    projection: Projection,
+    match: Match,
+    recorded: e.ResultRecorded,
+    transcript: MatchTranscript | None,
+    posted: Sequence[Moves] | None,
 ) -> Verification:
     settings = projection.league.settings
     seed = None if settings.seed_hex is None else bytes.fromhex(settings.seed_hex)
     has_seed = not projection.league.referees[recorded.referee_id].shows_own_token
-    judged = judge(settings.game_type, match, recorded.attempt, recorded.result, seed, has_seed=has_seed)
+    judged = judge(settings, match, recorded.attempt, recorded.result, seed, has_seed=has_seed, posted=posted)
     faults = judged.faults
     if transcript is not None and transcript.attempt == recorded.attempt:
         faults = [*faults, *check_transcript(recorded, transcript)]
@@ -214,14 +244,17 @@ def _verification(
     )
 
 
-def game_steps(game_type: str, outcome: Outcome) -> list[Step]:
-    """The game played again as far as its moves are known; empty if it cannot be."""
-    if (game := find_game(game_type)) is None:
+def game_steps(game_name: str, outcome: Outcome, record: Sequence[Moves] | None = None) -> list[Step]:
+    """A game played again from its record, or else as far as its choices tell; empty if it cannot be."""
+    if (game := find_game(game_name)) is None:
         return []
     choices: dict[Side, str | None] = {"A": outcome.choice_a, "B": outcome.choice_b}
     steps = [Step(moves={}, view=game.view(game.start(), None))]
+    played: Iterable[tuple[Moves, Any]] = steps_from_choices(game, outcome.drawn_number, choices)
+    if record is not None:
+        played = zip(record, islice(positions(game, record), 1, None), strict=False)
     try:
-        for moves, position in steps_from_choices(game, outcome.drawn_number, choices):
+        for moves, position in played:
             view = game.view(position, None)
             # What chance gave in secret is not a step that can be seen.
             if "chance" not in moves or view != steps[-1].view:

@@ -38,6 +38,9 @@ class LeaguePage(Page):
     profile: str
     limits: Annotated[dict[str, float], described("Seconds, and how many retries")]
     announce_lead: float
+    format: Annotated[str, described("Who plays whom, such as swiss(rounds=5)")] = "round_robin"
+    advancement: Annotated[str, described("One sentence about how a player advances, or what decides")] = ""
+    end_reason: Annotated[str, described("What the format said at the end; empty in a round-robin")] = ""
 
 
 class StandingsPage(ListPage):
@@ -57,6 +60,8 @@ class RoundRow(JsonObject):
     technical_losses: int
     completed: bool
     announced_at: str | None
+    label: Annotated[str, described("What the format calls it, such as Semi-finals; empty in a round-robin")] = ""
+    byes: Annotated[list[str], described("The players with a bye, which counts as a win")] = field(default_factory=list)
 
 
 class RoundsPage(ListPage):

@@ -41,6 +41,9 @@ def league_page(projection: Projection) -> t.LeaguePage:
         league=projection.league_view(),
         tie_breaks=["points", *settings.tie_breaks, *([] if "lot" in settings.tie_breaks else ["id"])],
         schedule=settings.rounds,
+        format=settings.format_text,
+        advancement=settings.advancement,
+        end_reason=projection.league.end_reason,
         profile=settings.profile,
         limits={
             "join_seconds": settings.join_seconds,
@@ -93,6 +96,8 @@ def _round_row(projection: Projection, round_id: int) -> t.RoundRow:
         technical_losses=round_.technical_losses,
         completed=round_.completed,
         announced_at=projection.announced_at.get(round_.id),
+        label=round_.label,
+        byes=round_.byes,
     )
 
 

@@ -15,14 +15,14 @@ from leaguekit.protocol.messages import MatchProgress
 MAX_DRAWN = 8
 
 
-def match_picture(game_type: str, match: Match, progress: MatchProgress | None) -> Picture | None:
+def match_picture(game_name: str, match: Match, progress: MatchProgress | None) -> Picture | None:
     """The picture of a match in play, as its referee reports it; None if it reports no position."""
     if progress is None:
         return None
     picture = None if progress.picture is UNSET else sent_picture(progress.picture)
     if picture is None and progress.position is not UNSET:
         # A referee of an older release, or of another kind, sends no picture.
-        picture = picture_of(find_game(game_type), progress.position)
+        picture = picture_of(find_game(game_name), progress.position)
     return None if picture is None else name_players(picture, match.a, match.b)
 
 
@@ -32,13 +32,13 @@ class LivePictures:
     def __init__(self) -> None:
         self._made: dict[str, tuple[MatchProgress | None, Picture | None]] = {}
 
-    def update(self, game_type: str, playing: Iterable[Match], progress: dict[str, MatchProgress]) -> None:
+    def update(self, game_name: str, playing: Iterable[Match], progress: dict[str, MatchProgress]) -> None:
         """Make the pictures of the first matches in play that are not made yet."""
         made = {}
         for match in sorted(playing, key=_schedule_order)[:MAX_DRAWN]:
             report = progress.get(match.id)
             before, picture = self._made.get(match.id, (None, None))
-            made[match.id] = (report, picture if report is before else match_picture(game_type, match, report))
+            made[match.id] = (report, picture if report is before else match_picture(game_name, match, report))
         self._made = made
 
     def get(self, match_id: str) -> Picture | None:

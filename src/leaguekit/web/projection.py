@@ -193,7 +193,7 @@ class Projection:
             else Champion(id=first.player_id, name=first.display_name or first.player_id, points=first.points),
             seed_hex=settings.seed_hex if is_over else None,
             seed_commitment=settings.seed_commitment,
-            order=describe_order(settings.tie_breaks),
+            order=describe_order(settings),
             first=first_place(rows, is_over=is_over) if status.matches_played else None,
             ties=tie_sentences(rows, settings.tie_breaks, MAX_TIES),
         )
@@ -230,7 +230,7 @@ class Projection:
         playing = [league.matches[name] for referee in league.referees.values() for name in referee.assigned_matches][
             :MAX_PLAYING
         ]
-        self._pictures.update(league.settings.game_type, playing, self.runner.progress)
+        self._pictures.update(league.settings.game_name, playing, self.runner.progress)
         agents: list[Player | Referee] = [*league.referees.values(), *(league.players[name] for name in standings)]
         return Live(
             seq=self.number,

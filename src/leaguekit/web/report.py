@@ -95,7 +95,7 @@ class Report:
         self._tie_columns = [
             column for column in _TIE_COLUMNS if figures.played and any(column.value(line) for line in figures.lines)
         ]
-        self._game = find_game(figures.game_type)
+        self._game = find_game(league.settings.game_name)
         self._replay_budget, self._drawing_budget = MAX_REPLAYS, MAX_DRAWINGS
         # The first match whose replay exceeded the budget. It and all later ones have none.
         self.full_from: str | None = None
@@ -282,7 +282,7 @@ class Report:
         if row.decided_by != "referee":
             why = f": {insert_names(remove_addresses(one.why), self._names)}" if one.why else ""
             parts.append(f"Decided by the {row.decided_by}{why}.")
-        played = game_steps(self._figures.game_type, one.match.outcome)
+        played = game_steps(self._league.settings.game_name, one.match.outcome)
         drawn = self._drawing(played[-1].view, row) if played else None
         if drawn is None:
             choices = row.choices or ()

@@ -141,6 +141,10 @@ async def _match(context: DashboardContext, match_id: str) -> page_types.MatchPa
     return await match_page(context.projection, manager.ledger, match_id, manager.runner.progress.get(match_id))
 
 
+async def _pictures(context: DashboardContext, match_id: str, offset: int, limit: int) -> page_types.PicturesPage:
+    return await pictures_page(context.projection, context.manager.ledger, match_id, offset, limit)
+
+
 async def _news(context: DashboardContext, after: int | None, limit: int) -> page_types.NewsPage:
     number = context.projection.number
     first = max(0, number - limit) if after is None else after
@@ -212,7 +216,7 @@ _API_ROUTES = (
     _page_route(
         "/api/pictures/{match_id}",
         "The pictures of the steps of a match that is over",
-        _of_projection(pictures_page),
+        _pictures,
         (_MATCH_ID, _OFFSET, _limit(MAX_PICTURES)),
         max_offset=lambda _: MAX_STEPS,
     ),

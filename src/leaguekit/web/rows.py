@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from msgspec import UNSET, json
 
-from leaguekit.games import GAMES
+from leaguekit.games import find_game
 from leaguekit.games.base import Side
 from leaguekit.games.pictures import Picture
 from leaguekit.games.records import record_from_choices, replay
@@ -125,7 +125,7 @@ def match_row(league: League, match: Match) -> MatchRow:
         row.result, row.ruling = outcome.status, outcome.ruling
         row.choices = (outcome.choice_a, outcome.choice_b)
         row.drawn_number = outcome.drawn_number
-        row.reason = _reason(match, outcome, league.settings.game_type)
+        row.reason = _reason(match, outcome, league.settings.game_name)
         row.decided_by = _decided_by(match, outcome)
     return row
 
@@ -153,7 +153,7 @@ def _decided_by(match: Match, outcome: Outcome) -> DecidedBy:
     return "manager" if by_manager else "operator"
 
 
-def _reason(match: Match, outcome: Outcome, game_type: str) -> str:
+def _reason(match: Match, outcome: Outcome, game_name: str) -> str:
     """The reason for the outcome of a match, in a sentence with the players' ids."""
     if outcome.status == "TECHNICAL_LOSS":
         losers = [
@@ -163,7 +163,7 @@ def _reason(match: Match, outcome: Outcome, game_type: str) -> str:
             return RULINGS[Ruling(outcome.ruling)].sentence.format(player=losers[0])
         lost = "both players lose technically" if len(losers) == 2 else f"{losers[0]} loses technically"
         return f"{lost} ({outcome.ruling})" if outcome.ruling else lost
-    reason = _reason_by_rules(game_type, outcome.drawn_number, outcome.choice_a, outcome.choice_b)
+    reason = _reason_by_rules(game_name, outcome.drawn_number, outcome.choice_a, outcome.choice_b)
     if reason is None:
         winner = _winner(match, outcome)
         return "nobody won" if winner is None else f"{winner} won"
@@ -171,9 +171,9 @@ def _reason(match: Match, outcome: Outcome, game_type: str) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def _reason_by_rules(game_type: str, drawn: int | None, a: str | None, b: str | None) -> str | None:
+def _reason_by_rules(game_name: str, drawn: int | None, a: str | None, b: str | None) -> str | None:
     """The reason that the game's rules give for the outcome; None if they cannot."""
-    game = GAMES.get(game_type)
+    game = find_game(game_name)
     choices: dict[Side, str | None] = {"A": a, "B": b}
     if game is None or None in choices.values():
         return None

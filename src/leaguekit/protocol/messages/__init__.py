@@ -51,6 +51,7 @@ EXTENSIONS: tuple[type[Message], ...] = (
     MatchProgress,
     MatchProgressAck,
     MatchTranscript,
+    MatchRecord,
     MatchVoidReport,
     MatchVoidAck,
     GameMoveCall,

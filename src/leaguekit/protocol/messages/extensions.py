@@ -26,7 +26,7 @@ from leaguekit.protocol.fields import (
     doc,
 )
 from leaguekit.protocol.messages.base import AgentAnswer, Answer, Request
-from leaguekit.protocol.messages.matches import OwnRecord
+from leaguekit.protocol.messages.matches import GameArgs, OwnRecord, Step
 
 OfAttempt = Annotated[Attempt, doc("Which attempt at the match, from 1", "decision 22")]
 OfLeague = Annotated[LeagueId, doc("The league", "003-L0052")]
@@ -79,6 +79,7 @@ class MatchAssignment(Request, kw_only=True, tag="MATCH_ASSIGNMENT"):
     player_A: Annotated[AssignedPlayer, doc("The first player", "decision 22")]
     player_B: Annotated[AssignedPlayer, doc("The second player", "decision 22")]
     profile: Annotated[Profile | UnsetType, doc("The league's profile; spec when left out", "decision 22")] = UNSET
+    game_args: GameArgs = UNSET
 
 
 class MatchAssignmentAck(AgentAnswer, kw_only=True, tag="MATCH_ASSIGNMENT_ACK"):
@@ -136,6 +137,15 @@ class MatchTranscript(Request, kw_only=True, tag="MATCH_TRANSCRIPT"):
     match_id: OfMatch
     attempt: OfAttempt
     entries: Annotated[list[TranscriptEntry], doc("What happened, in order", "001-L1472")]
+
+
+class MatchRecord(Request, kw_only=True, tag="MATCH_RECORD"):
+    """The steps of a long match; posted before its report, and kept beside the log."""
+
+    league_id: OfLeague
+    match_id: OfMatch
+    attempt: OfAttempt
+    record: Annotated[list[Step], doc("The steps, in order", "003-L0012")]
 
 
 class MatchVoidReport(Request, kw_only=True, tag="MATCH_VOID_REPORT"):

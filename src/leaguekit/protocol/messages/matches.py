@@ -28,6 +28,18 @@ from leaguekit.protocol.fields import (
 from leaguekit.protocol.messages.base import AgentAnswer, Conditional, Needs, Request
 from leaguekit.protocol.messages.rounds import Acknowledged
 
+# One step of a match: what A, B or chance did.
+Step = Annotated[dict[str, Any], Meta(min_length=1, max_length=2)]
+Payoffs = Annotated[
+    dict[PlayerId, float],
+    Meta(min_length=2, max_length=2),
+    doc("What each player won, in games with payoffs", "003-L0012"),
+]
+MatchSeed = Annotated[
+    Annotated[str, Meta(pattern="^[0-9a-f]{2,128}$")],
+    doc("The seed that was committed to; what chance gave follows from it", "001-L1188"),
+]
+GameArgs = Annotated[dict[str, Any] | UnsetType, doc("The game's arguments, if it has any", "003-L0012")]
 DrawnNumber = Annotated[int, Meta(ge=1, le=10)]
 # The length of a reason in move_info, and of the name of a model, in characters.
 MAX_REASON = 200
@@ -213,6 +225,7 @@ class GameMoveCall(Request, kw_only=True, tag="GAME_MOVE_CALL"):
     game_type: Annotated[GameType, doc("The game", "000-L0779")]
     move_request: Annotated[MoveRequest, doc("What is asked for", "003-L0030")]
     deadline: Annotated[Timestamp, doc("When the answer must be there", "000-L0789")]
+    game_args: GameArgs = UNSET
     context: Annotated[CallContext | UnsetType, doc("What may help to decide", "000-L0781")] = UNSET
     league_id: LeagueOfMatch = UNSET
     round_id: RoundOfMatch = UNSET
@@ -244,6 +257,8 @@ class GameResult(Conditional, kw_only=True):
     draw_nonce: Annotated[str | UnsetType, doc("Opens the commitment, so that anyone can check it", "000-L0739")] = (
         UNSET
     )
+    match_seed: MatchSeed | UnsetType = UNSET
+    payoffs: Payoffs | UnsetType = UNSET
     details: Annotated[
         dict[str, Any] | UnsetType, doc("What the game itself reveals, such as the final position", "000-L0738")
     ] = UNSET

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, convert
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from leaguekit.protocol.fields import (
     ERROR_CODE,
@@ -31,7 +31,7 @@ from leaguekit.protocol.fields import (
     doc,
 )
 from leaguekit.protocol.messages.base import Answer, Conditional, Needs, Request
-from leaguekit.protocol.messages.matches import DrawnNumber, MoveOrigins
+from leaguekit.protocol.messages.matches import DrawnNumber, MatchSeed, MoveOrigins, Payoffs, Step
 from leaguekit.protocol.messages.rounds import MAX_STANDINGS, FinalStanding, TotalPlayers
 
 
@@ -70,6 +70,15 @@ class ResultDetails(Struct, kw_only=True):
         dict[PlayerId, MoveOrigins] | UnsetType,
         doc("How many moves were own, retried and replaced, as each player states; absent without one", "decision 22"),
     ] = UNSET
+    record: Annotated[
+        list[Step] | UnsetType, doc("The steps of the match, if the choices do not tell them", "003-L0012")
+    ] = UNSET
+    record_sha256: Annotated[
+        Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | UnsetType,
+        doc("In place of a record that is too long: the SHA-256 of the one that was posted", "003-L0012"),
+    ] = UNSET
+    match_seed: MatchSeed | UnsetType = UNSET
+    payoffs: Payoffs | UnsetType = UNSET
 
 
 class MatchResult(Struct, kw_only=True):
@@ -118,11 +127,14 @@ class Standing(Struct, kw_only=True, gc=False):
     technical_losses: Annotated[
         Count | UnsetType, doc("Losses without play; fewer rank higher among equals", "000-L1020")
     ] = UNSET
+    payoff: Annotated[
+        float | UnsetType, doc("The mean payoff of a match, if the league is ranked by it", "003-L0012")
+    ] = UNSET
 
 
 def final_rows(rows: Iterable[Standing]) -> list[FinalStanding]:
     """Rows of the standings in the form of LEAGUE_COMPLETED and of query answers."""
-    return convert(list(rows), list[FinalStanding], from_attributes=True)
+    return [FinalStanding(**{name: getattr(row, name) for name in FinalStanding.__struct_fields__}) for row in rows]
 
 
 class OpponentRecord(Struct, kw_only=True):

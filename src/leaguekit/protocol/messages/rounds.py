@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -51,6 +51,7 @@ class AnnouncedMatch(Struct, kw_only=True, gc=False):
             "decision 19",
         ),
     ] = UNSET
+    game_args: Annotated[dict[str, Any] | UnsetType, doc("The game's arguments, if it has any", "003-L0012")] = UNSET
 
 
 class RoundAnnouncement(Request, kw_only=True, tag="ROUND_ANNOUNCEMENT"):
@@ -64,6 +65,13 @@ class RoundAnnouncement(Request, kw_only=True, tag="ROUND_ANNOUNCEMENT"):
     profile: Annotated[
         Profile | UnsetType, doc("The league's profile, in the copy for referees; spec when left out", "decision 22")
     ] = UNSET
+    label: Annotated[
+        Annotated[str, Meta(max_length=100)] | UnsetType,
+        doc("What the league's format calls the round, such as Semi-finals", "decision 36"),
+    ] = UNSET
+    byes: Annotated[list[PlayerId] | UnsetType, doc("The players with a bye, which counts as a win", "decision 36")] = (
+        UNSET
+    )
 
 
 class RoundSummary(Struct, kw_only=True):
@@ -107,6 +115,9 @@ class FinalStanding(Struct, kw_only=True):
     wins: Annotated[Count | UnsetType, doc("Matches won", "001-L0779")] = UNSET
     draws: Annotated[Count | UnsetType, doc("Matches drawn", "001-L0780")] = UNSET
     losses: Annotated[Count | UnsetType, doc("Matches lost", "001-L0781")] = UNSET
+    payoff: Annotated[
+        float | UnsetType, doc("The mean payoff of a match, if the league is ranked by it", "003-L0012")
+    ] = UNSET
 
 
 class LeagueCompleted(Request, kw_only=True, tag="LEAGUE_COMPLETED"):

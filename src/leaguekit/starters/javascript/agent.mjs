@@ -124,7 +124,7 @@ export class Agent {
     this.settle(true);
     log(`${NAME} is ${this.me.player_id} in ${this.me.league_id}.`);
     if (this.me.league_id?.startsWith("league_check_")) {
-      log("This is a conformance check. The errors and losses that follow are provoked, and mean nothing.");
+      log("This is a conformance check. It provokes errors and losses, but no replaced moves.");
     }
   }
 

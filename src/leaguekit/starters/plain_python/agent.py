@@ -142,7 +142,7 @@ class Agent:
         self.registered.set()
         log(f"{NAME} is {self.me['player_id']} in {league_id}.")
         if str(league_id).startswith("league_check_"):
-            log("This is a conformance check. The errors and losses that follow are provoked, and mean nothing.")
+            log("This is a conformance check. It provokes errors and losses, but no replaced moves.")
 
     def ask(self, method: str, params: Json) -> Json:
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()

@@ -57,6 +57,10 @@ export const matchLink = (id) => h("a", { href: `#/matches/${id}` }, id);
 // A sentence with the name of each player in place of its id.
 export const withNames = (sentence, ...agents) => named(sentence, agents, (agent) => name(agent.name));
 
+// The same with the name before the id.
+export const withNamesAndIds = (sentence, ...agents) =>
+  named(sentence, agents, (agent) => [name(agent.name), ` (${agent.id})`]);
+
 // The same, and each name leads to its player.
 export const linked = (sentence, ...agents) =>
   named(sentence, agents, (agent) => h("a", { href: `#/agents/${agent.id}` }, name(agent.name)));

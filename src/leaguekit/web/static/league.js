@@ -1,6 +1,6 @@
 // The front page: the current state of the league, live.
 
-import { h, linked, matchLink, name, show, table, withNames, screenReaderText, agentLabel } from "./elements.js";
+import { h, linked, matchLink, name, show, table, withNames, withNamesAndIds, screenReaderText, agentLabel } from "./elements.js";
 import { drawing } from "./pictures.js";
 import {
   agentState,
@@ -79,7 +79,8 @@ function standings(league, rows) {
   const heading = league.champion ? "Final table" : "Standings";
   // On a small screen only those tie-breaks have a column that were needed.
   const isNeeded = (value) => league.matches_played > 0 && rows.some((row) => row[value] !== null);
-  const isDecisive = (what) => rows.some((row) => row.decided_by === what);
+  // They need the room of the movement there.
+  const hasTechnical = rows.some((row) => row.technical_losses > 0);
   const shown = rows.map((row) => ({
     key: row.id,
     kind: row.out || row.state === "SUSPENDED" ? "absent" : null,
@@ -108,13 +109,13 @@ function standings(league, rows) {
           heading,
           [
             [screenReaderText("Rank"), "n"],
-            [screenReaderText("Moved since the last round"), "moved"],
+            [screenReaderText("Moved since the last round"), hasTechnical ? "moved less" : "moved"],
             ["Player", "who"],
             ["Played", "n less"],
             [short("W", "on"), "n"],
             [short("D", "rawn"), "n"],
             [short("L", "ost"), "n"],
-            [h("span", { title: "Of those lost, without play" }, "Tech."), isDecisive("technical_losses") ? "n" : "n less"],
+            [h("span", { title: "Of those lost, without play" }, "Tech."), hasTechnical ? "n" : "n less"],
             [abbreviation("H2H", HEAD_TO_HEAD), isNeeded("head_to_head") ? "n" : "n less"],
             [abbreviation("SB", SONNEBORN_BERGER), isNeeded("sonneborn_berger") ? "n" : "n less"],
             [short("P", "oin", "ts"), "n points"],
@@ -229,11 +230,12 @@ function news(live) {
     "section.news",
     { "aria-labelledby": "news" },
     h("h2", { id: "news" }, "Events"),
-    h("ol.log", { reversed: true }, latest.slice(0, MAX_ITEMS).map(event)),
+    h("ol.log", { reversed: true }, latest.slice(0, MAX_ITEMS).map((one) => event(one, Object.values(live.standings)))),
   );
 }
 
-export const event = (one) =>
+// An event with the names of these players. The event of a registration has the name already.
+export const event = (one, agents) =>
   h(
     "li",
     { "data-key": one.number, class: one.by_operator ? "operator" : null },
@@ -241,7 +243,11 @@ export const event = (one) =>
     " ",
     one.by_operator && h("span.chip", "operator"),
     " ",
-    h("span", { dir: "auto" }, one.text),
+    h(
+      "span",
+      { dir: "auto" },
+      one.event === "PlayerRegistered" ? one.text : withNamesAndIds(one.text, ...agents),
+    ),
   );
 
 // Rows move smoothly to their new positions.

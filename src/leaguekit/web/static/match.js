@@ -79,7 +79,7 @@ export function render(main, data, live) {
     sides(match),
     stated(data),
     data.in_play && inPlay(now, now.picture ?? data.in_play.picture),
-    h("div.halves", h("div", match.reason && ruling(data)), h("div", data.steps.length > 0 && game(data))),
+    h("div.halves", h("div", match.reason && ruling(data)), h("div", data.steps.length > 1 && game(data))),
     data.messages.length > 0 && messages(data, widthOf(main, 900)),
     match.status === "ended" && data.messages.length === 0 && h(
       "p.soft",
@@ -89,7 +89,7 @@ export function render(main, data, live) {
       "section",
       { "aria-labelledby": "news" },
       h("h2", { id: "news" }, "Events"),
-      h("ol.log", data.news.map(event)),
+      h("ol.log", data.news.map((one) => event(one, [data.match.a, data.match.b]))),
     ),
   );
 }
@@ -147,12 +147,21 @@ function ruling(data) {
     found && match.decided_by !== "referee" && h("p.soft", "What its referee had reported no longer counts:"),
     data.evidence && evidence(data),
     data.draw && draw(data),
-    found && verified(found, data.draw !== null),
+    found && verified(found, data.draw !== null, match.result === "TECHNICAL_LOSS"),
   );
 }
 
 // Evidence is whatever a referee says: any value may be in any place.
 const text = (value) => (typeof value === "string" ? value : JSON.stringify(value) ?? "–");
+const MEANINGS = {
+  E001: "no answer in time",
+  E004: "an illegal move",
+  E009: "not reached",
+  E012: "a wrong token",
+  E045: "no valid answer",
+  E057: "an illegal move",
+};
+const noted = (what) => (Object.hasOwn(MEANINGS, what) ? `${MEANINGS[what]} (${what})` : what);
 const number = (value) => (typeof value === "number" ? value : null);
 
 function evidence({ evidence: found, match }) {
@@ -162,7 +171,7 @@ function evidence({ evidence: found, match }) {
       key: `${agent.id}-${place}`,
       cells: [
         name(agent.name),
-        h("span", { dir: "auto" }, text(one.what)),
+        h("span", { dir: "auto" }, noted(text(one.what))),
         seconds(number(one.at)),
         number(one.at) === null || number(one.asked_at) === null ? "–" : seconds(one.at - one.asked_at),
       ],
@@ -215,13 +224,17 @@ function draw({ draw: found, computed: digest }) {
   ];
 }
 
-function verified(found, isDrawn) {
+function verified(found, isDrawn, isTechnical) {
   const line = (is, good, not) => h("li", { class: is ? "good" : "soft" }, is ? `✓ ${good}` : `– ${not}`);
   return [
     h("h3", "Played again by the manager"),
     h(
       "ul.checks",
-      line(found.replayed, "the rules make this result of these choices", "the rules could not be applied again"),
+      line(
+        found.replayed,
+        "the rules make this result of these choices",
+        isTechnical ? "a technical loss does not follow from choices" : "the rules could not be applied again",
+      ),
       isDrawn && line(found.opened, "the draw is the one that was committed to", "there is no commitment to open"),
       isDrawn && line(
         found.derived,
@@ -380,7 +393,7 @@ function entry(message, match, place) {
       " ",
       message.message_type && h("code", message.message_type),
       " ",
-      h("span", { dir: "auto" }, message.text),
+      h("span", { dir: "auto" }, withNames(message.text, match.a, match.b)),
     ),
     Object.keys(message.body).length > 0 && h(
       "details",

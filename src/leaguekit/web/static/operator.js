@@ -30,9 +30,10 @@ const memory = {
   },
 };
 
-// The answer to the last command, and the seats.
+// The answer to the last command, the seats, and the settings that may change.
 let lastAnswer = null;
 let seats = [];
+let settings = {};
 let refused = [];
 let codes = [];
 let again = () => {};
@@ -41,7 +42,7 @@ export async function load(_what, get) {
   const [{ news }, agents] = await Promise.all([
     get("api/operations"),
     loadAllAgents(get),
-    memory.get() && loadSeats(),
+    memory.get() && loadForOperator(),
   ]);
   return { news, players: agents.filter((agent) => agent.role === "player") };
 }
@@ -89,14 +90,16 @@ async function logIn(submitted) {
   submitted.preventDefault();
   memory.set(new FormData(submitted.target).get("token").trim());
   lastAnswer = null;
-  await loadSeats();
+  await loadForOperator();
   again();
 }
 
-async function loadSeats() {
+async function loadForOperator() {
   try {
     seats = (await command("seats", memory.get())).seats;
     ({ refused } = await command("agents", memory.get()));
+    const { settings: all, changeable } = await command("settings", memory.get());
+    settings = Object.fromEntries(changeable.map((key) => [key, all[key]]));
   } catch (error) {
     if (!(error instanceof Refused) || error.isBusy) return;
     memory.set("");
@@ -106,7 +109,7 @@ async function loadSeats() {
 
 function logOut() {
   memory.set("");
-  [seats, refused, codes, lastAnswer] = [[], [], [], null];
+  [seats, settings, refused, codes, lastAnswer] = [[], {}, [], [], null];
   again();
 }
 
@@ -117,13 +120,13 @@ function panel(data, live) {
   const options = (players) => players.map(
     (player) => h("option", { value: player.id, "data-key": player.id }, `${player.id} ${player.name}`),
   );
-  const player = () => field(
+  const player = (players) => field(
     "Player",
     h(
       "select",
       { name: "player_id", required: true },
       h("option", { value: "" }, "choose …"),
-      options(here),
+      options(players),
     ),
   );
   const match = () => field(
@@ -177,14 +180,21 @@ function panel(data, live) {
       commandButton(
         "withdraw",
         "Withdraw",
-        "Withdraw this player? It loses all matches to come, and does not come back.",
+        "Withdraw this player? It loses its open match and all later ones, until it is readmitted.",
       ),
       commandButton(
         "disqualify",
         "Disqualify",
-        "Disqualify this player? It loses all matches to come, and does not come back.",
+        "Disqualify this player? It loses its open match and all later ones, until it is readmitted.",
       ),
-    ], [player(), reason()]),
+    ], [player(here), reason()]),
+    form("A player that left, or lost its token", [
+      commandButton(
+        "readmit",
+        "Readmit",
+        "Readmit this player? It plays its next matches, and may register again without its token.",
+      ),
+    ], [player(data.players), reason()]),
     form(
       "A match",
       [commandButton("rematch", "Play again", "Have this match played again? Its result no longer counts.")],
@@ -205,8 +215,18 @@ function panel(data, live) {
       ),
       reason(),
     ]),
+    form("Settings", [commandButton("set", "Change", "Change these settings? They hold for the matches to come.")], [
+      Object.entries(settings).map(([key, value]) => field(
+        key.replaceAll("_", " "),
+        h("input", { name: key, value, placeholder: value, autocomplete: "off", "data-key": key }),
+      )),
+    ]),
     form("Seats", [commandButton("seats_new", "Make seats", "Make new seats? Their codes are shown once.")], [
-      field("How many", h("input", { name: "count", type: "number", min: "1", max: "1000", required: true })),
+      field("How many", h("input", { name: "count", type: "number", min: "1", max: "1000" })),
+      field(
+        "Or for whom: a line for each, with a name, and after a comma an e-mail address",
+        h("textarea", { name: "people", rows: "3", autocomplete: "off", spellcheck: "false" }),
+      ),
     ], [codeList(), seatTable()]),
     refused.length > 0 && refusedTable(),
   );
@@ -262,9 +282,37 @@ async function submit(submitted) {
   submitted.preventDefault();
   const button = submitted.submitter;
   const given = Object.fromEntries([...new FormData(submitted.target)].map(([key, value]) => [key, value.trim()]));
-  if (given.count) given.count = Number(given.count);
-  if (!(await confirmed(button.dataset.question, button.textContent, given))) return;
-  if (await sendCommand(button.value, given)) submitted.target.reset();
+  if (button.value === "set") {
+    for (const [key, value] of Object.entries(given)) if (value === String(settings[key] ?? "")) delete given[key];
+  }
+  // What the operator has chosen, as it was there to be read.
+  const shown = Object.entries(given).map(([key, value]) => {
+    const chosen = submitted.target.elements[key].selectedOptions?.[0];
+    return [key, chosen ? chosen.textContent : value];
+  });
+  if (!(await confirmed(button.dataset.question, button.textContent, Object.fromEntries(shown)))) return;
+  if (await sendCommand(button.value, parameters(button.value, given))) submitted.target.reset();
+}
+
+// The parameters of a command, from the texts of its form.
+function parameters(what, given) {
+  if (what === "set") {
+    const number = (text) => (text !== "" && Number.isFinite(Number(text)) ? Number(text) : text);
+    return {
+      settings: Object.fromEntries(
+        Object.entries(given).map(([key, text]) => [key, key === "title" ? text : number(text)]),
+      ),
+    };
+  }
+  if (what !== "seats_new") return given;
+  const people = given.people.split("\n").filter((line) => line.trim());
+  if (!people.length) return { count: Number(given.count) };
+  return {
+    people: people.map((line) => {
+      const [person, email = ""] = line.split(/[,;\t]/);
+      return [person.trim(), email.trim()];
+    }),
+  };
 }
 
 async function sendCommand(what, given) {
@@ -274,9 +322,10 @@ async function sendCommand(what, given) {
     lastAnswer = { kind: "quiet", text: `Asking the manager: ${words} …` };
     again();
     const result = await command(what, memory.get(), given);
-    lastAnswer = { kind: "good", text: `Done: ${words}.` };
+    // A manager of an older release does not send what it did.
+    lastAnswer = { kind: "good", text: result.done ?? `Done: ${words}.` };
     if (what === "seats_new") codes = result.seats;
-    if (what.startsWith("seats")) seats = (await command("seats", memory.get())).seats;
+    await loadForOperator();
     return true;
   } catch (error) {
     lastAnswer = {
@@ -324,9 +373,16 @@ function codeList() {
       h("p", "These codes are shown once. A player comes in with its code in the manager’s URL:"),
       table(
         "New seat codes",
-        [["Seat", ""], ["Manager’s URL", ""]],
+        [["Seat", ""], ["For", "who"], ["Manager’s URL", ""]],
         codes.map(
-          (seat) => ({ key: seat.id, cells: [seat.id, h("code", `${new URL("mcp", location.href)}?seat=${seat.code}`)] }),
+          (seat) => ({
+            key: seat.id,
+            cells: [
+              seat.id,
+              seat.name ? name(seat.name) : "–",
+              h("code", `${new URL("mcp", location.href)}?seat=${seat.code}`),
+            ],
+          }),
         ),
         { hidden: true },
       ),
@@ -341,25 +397,27 @@ function seatTable() {
     "There are no seats: everybody may come in, unless the manager was started with --require-seat.",
   );
   const revoke = (seat) => async () => {
-    const isMeant = await confirmed("Revoke this seat? Its code opens nothing any more.", "Revoke", { seat });
-    if (isMeant) await sendCommand("seats_revoke", { seat });
+    const shown = { seat: seat.id, for: seat.name, player: seat.display_name ?? "" };
+    const isMeant = await confirmed("Revoke this seat? Its code opens nothing any more.", "Revoke", shown);
+    if (isMeant) await sendCommand("seats_revoke", { seat: seat.id });
   };
   return table(
     "Seats",
-    [["Seat", ""], ["State", ""], ["Holder", "who"], [screenReaderText("Revoke"), ""]],
+    [["Seat", ""], ["For", "who"], ["Player", "who"], [screenReaderText("Revoke"), ""]],
     seats.map((seat) => ({
       key: seat.id,
       cells: [
         seat.id,
-        seat.state,
+        seat.name ? h("span", { title: seat.email || null }, name(seat.name)) : "–",
         seat.holder ? [
-          h("a", { href: `#/agents/${seat.holder}` }, seat.holder),
+          h("a", { href: `#/agents/${seat.holder}` }, seat.display_name ? name(seat.display_name) : seat.holder),
           " ",
-          seat.display_name && name(seat.display_name),
-        ] : "–",
+          h("span.id", seat.holder),
+          seat.state === "revoked" && " (revoked)",
+        ] : seat.state,
         seat.state !== "revoked" && h(
           "button",
-          { type: "button", onclick: revoke(seat.id), "aria-label": `Revoke ${seat.id}` },
+          { type: "button", onclick: revoke(seat), "aria-label": `Revoke ${seat.id}` },
           "Revoke",
         ),
       ],
@@ -368,7 +426,7 @@ function seatTable() {
   );
 }
 
-function events({ news }) {
+function events({ news, players }) {
   const theirs = news.filter((one) => one.by_operator).reverse();
-  return theirs.length === 0 ? h("p.soft", "Nothing yet.") : h("ol.log", theirs.map(event));
+  return theirs.length === 0 ? h("p.soft", "Nothing yet.") : h("ol.log", theirs.map((one) => event(one, players)));
 }

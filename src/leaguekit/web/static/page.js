@@ -16,6 +16,15 @@ const PAGES = {
   matches: () => import("./match.js"),
   operator: () => import("./operator.js"),
 };
+const MISSING = {
+  title: () => "Not here",
+  load: () => ({}),
+  render: (shown) => show(
+    shown,
+    h("h1", { tabindex: "-1" }, "Not here"),
+    h("p", "There is no such page. ", h("a", { href: "#/" }, "The league")),
+  ),
+};
 const PAUSE_MS = 1500;
 const THEMES = ["auto", "light", "dark"];
 
@@ -35,7 +44,7 @@ let waiting = null;
 
 function route() {
   const [where, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
-  return { where: Object.hasOwn(PAGES, where) ? where : "", what: decoded(rest.join("/")) };
+  return { where, what: decoded(rest.join("/")) };
 }
 
 // Whatever somebody typed behind the #.
@@ -55,7 +64,7 @@ async function go(isFirst = false) {
     if (here) link.setAttribute("aria-current", what ? "true" : "page");
     else link.removeAttribute("aria-current");
   }
-  const next = await PAGES[where]();
+  const next = Object.hasOwn(PAGES, where) ? await PAGES[where]() : MISSING;
   if (mine !== turn) return;
   page = next;
   data = null;

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaguekit.league.schedule import match_count, round_robin
+from leaguekit.formats.base import Pair
+from leaguekit.formats.round_robin import RoundRobin
 from leaguekit.protocol.ids import player_id
 
 
@@ -17,13 +18,20 @@ def _players(count: int) -> list[str]:
     return [player_id(number) for number in range(1, count + 1)]
 
 
+def round_robin(players: list[str], legs: int = 1) -> list[list[Pair]]:
+    return RoundRobin(legs).whole(players)
+
+
 fields = st.integers(2, 41).map(_players)
 
 
 @given(fields)
 def test_the_number_of_matches_is_known_without_the_schedule(players: list[str]) -> None:
-    for rounds in ("single", "double"):
-        assert match_count(len(players), rounds) == sum(map(len, round_robin(players, rounds)))
+    for legs in (1, 2):
+        rounds = round_robin(players, legs)
+        made = RoundRobin(legs)
+        assert made.match_count(len(players)) == sum(map(len, rounds))
+        assert made.total_rounds(len(players)) == len(rounds)
 
 
 @pytest.mark.proves("004-L0121b", "004-L0461b")
@@ -85,6 +93,6 @@ def test_nobody_is_on_one_side_more_than_once_oftener(players: list[str]) -> Non
 
 @given(fields)
 def test_a_double_round_robin_is_the_same_again_with_the_sides_swapped(players: list[str]) -> None:
-    once, twice = round_robin(players), round_robin(players, "double")
+    once, twice = round_robin(players), round_robin(players, 2)
     assert twice[: len(once)] == once
     assert twice[len(once) :] == [[(b, a) for a, b in pairs] for pairs in once]

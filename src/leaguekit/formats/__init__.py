@@ -1,0 +1,107 @@
+"""The formats and their interface, ``Format``. A new format needs no change elsewhere.
+
+The formats are discovered: every module of this package is searched for subclasses of ``Format`` that have a name.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pkgutil
+from collections.abc import Iterable
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from leaguekit.formats.base import Format, FormatError, ScheduledFormat
+
+DEFAULT_FORMAT = "round_robin"
+# These modules have no format. The test kit for authors need not be loaded to play.
+_NO_FORMATS = {"base", "testing", "trf"}
+
+
+def find_formats(package: str, path: Iterable[str]) -> dict[str, type[Format]]:
+    """The formats in the modules of a package, by name."""
+    formats: dict[str, type[Format]] = {}
+    for module_info in pkgutil.iter_modules(path):
+        if module_info.name in _NO_FORMATS:
+            continue
+        module = import_module(f"{package}.{module_info.name}")
+        for found in vars(module).values():
+            if isinstance(found, type) and issubclass(found, Format) and found.__module__ == module.__name__:
+                formats[found.name] = found
+    return formats
+
+
+# The formats by name. ``format_loading`` adds those of authors.
+FORMATS: dict[str, type[Format]] = find_formats(__name__, __path__)
+
+
+@lru_cache(maxsize=64)
+def parse_format(text: str) -> Format:
+    """The format of a text such as ``swiss(rounds=5)``. Raises FormatError."""
+    name, arguments = parse_call(text)
+    return make_format(name, arguments)
+
+
+def parse_call(text: str) -> tuple[str, dict[str, Any]]:
+    """The name and the arguments of a text such as ``name(argument=value, …)``. Raises FormatError."""
+    name, bracket, rest = text.strip().partition("(")
+    if not bracket:
+        return name, {}
+    wrong = FormatError(f"{text!r} is not of the form name(argument=value, …)")
+    try:
+        call = ast.parse(f"_({rest}", mode="eval").body
+        arguments = (
+            {one.arg: _value(one.value) for one in call.keywords} if isinstance(call, ast.Call) else {None: None}
+        )
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise wrong from None
+    if None in arguments or not isinstance(call, ast.Call) or call.args:
+        raise wrong
+    return name.strip(), {str(key): value for key, value in arguments.items()}
+
+
+def _value(node: ast.expr) -> Any:
+    """A number, a truth value, or a word with or without quotation marks."""
+    if isinstance(node, ast.Name):
+        return {"true": True, "false": False}.get(node.id, node.id)
+    return ast.literal_eval(node)
+
+
+def make_format(name: str, arguments: dict[str, Any]) -> Format:
+    """The format of that name with these arguments. Raises FormatError."""
+    made = FORMATS.get(name)
+    if made is None:
+        near = get_close_matches(name, FORMATS, 1, 0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"the formats are {', '.join(FORMATS)}"
+        raise FormatError(f"there is no format {name!r}; {hint}")
+    known = list(inspect.signature(made).parameters)
+    for argument in arguments:
+        if argument not in known:
+            wanted = f"its arguments are {', '.join(known)}" if known else "it has no arguments"
+            raise FormatError(f"{name} has no argument {argument!r}; {wanted}")
+    return made(**arguments)
+
+
+def find_format(text: str) -> Format | None:
+    """The same, or None if the format is not known here. An old log may name a format of an author."""
+    try:
+        return parse_format(text)
+    except FormatError:
+        return None
+
+
+__all__ = [
+    "DEFAULT_FORMAT",
+    "FORMATS",
+    "Format",
+    "FormatError",
+    "ScheduledFormat",
+    "find_format",
+    "find_formats",
+    "make_format",
+    "parse_call",
+    "parse_format",
+]

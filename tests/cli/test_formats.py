@@ -1,0 +1,117 @@
+"""The options --format and --seeding: what they accept, what they refuse, and formats of authors."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import UNSET
+
+from leaguekit.cli import CommandError, formats
+from leaguekit.formats import FORMATS, parse_format
+from leaguekit.formats.testing import check_format
+from leaguekit.league.settings import Settings
+from leaguekit.manager import pairing_engine
+
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "formats.md"
+
+
+def requested(*arguments: str, in_file: dict[str, Any] | None = None) -> dict[str, Any]:
+    parser = argparse.ArgumentParser()
+    formats.add_options(parser)
+    return formats.requested_settings(parser.parse_args(arguments), in_file or {})
+
+
+def test_the_options_are_settings_of_the_league() -> None:
+    assert requested() == {}
+    assert requested("--rounds", "double") == {"rounds": "double"}
+    assert requested("--format", "swiss(rounds=5)") == {"format": "swiss(rounds=5)"}
+    assert requested("--format", "round_robin(legs=2)", "--rounds", "double")["rounds"] == "double"
+    assert requested("--seeding", "lot") == {"seeding": "lot"}
+    assert requested(in_file={"format": "round_robin"}) == {"rounds": "single", "format": UNSET}
+    assert requested("--format", "knockout", in_file={"format": "swiss"}) == {"format": "knockout"}
+
+
+def test_a_file_has_names_in_their_order_or_names_with_ratings(tmp_path: Path) -> None:
+    names, ratings = tmp_path / "names.txt", tmp_path / "ratings.csv"
+    names.write_text("Bob\n\nAlice\n")
+    assert requested("--seeding", str(names)) == {"seeding": "file", "seeds": {"Bob": 1.0, "Alice": 2.0}}
+    ratings.write_text("name,rating\nBob,1500\nAlice,1812.5\n")
+    assert requested("--seeding", str(ratings)) == {"seeding": "rating", "seeds": {"Bob": 1500.0, "Alice": 1812.5}}
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "names no player; the word may also be registration or lot"),
+        (b"Bob\nBob\n", "names 'Bob' twice"),
+        (b"Bob,1\nAlice,nan\n", "line 2: a rating must be a number, got 'nan'"),
+        (b"Bob,1\nAlice\n", "line 2: a rating must be a number, got ''"),
+        (b"\xff\xfe", "cannot read"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, content: bytes, why: str) -> None:
+    path = tmp_path / "seeds.csv"
+    path.write_bytes(content)
+    with pytest.raises(CommandError, match=why):
+        requested("--seeding", str(path))
+
+
+def test_the_format_of_the_documentation_is_loaded_from_a_file_and_is_sound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = DOCUMENT.read_text().partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "mine.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("leaguekit.cli.formats.FORMATS", FORMATS)
+    try:
+        assert requested("--format", "mine.py:Duel") == {"format": "mine.py:Duel"}
+        check_format(parse_format("mine.py:Duel"))
+    finally:
+        FORMATS.pop("mine.py:Duel", None)
+        parse_format.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "why"),
+    [
+        ("none.py:Duel", None, "there is no file none.py in"),
+        ("mine.py:Duel", "x = 1", "mine.py:Duel is not a subclass of leaguekit.formats.Format"),
+        ("mine.py:Duel", "x = ", "mine.py cannot be imported: SyntaxError"),
+        (
+            "mine.py:Duel",
+            "from leaguekit.formats import Format\nclass Duel(Format):\n    name = 'duel'\n",
+            "mine.py:Duel does not implement advancement, draw, ended",
+        ),
+        ("swis", None, "--format: there is no format 'swis'; did you mean 'swiss'"),
+        ("swiss(", None, "is not of the form name"),
+    ],
+)
+def test_a_format_that_cannot_be_loaded_is_refused(
+    text: str, code: str | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if code is not None:
+        (tmp_path / "mine.py").write_text(code)
+    with pytest.raises(CommandError, match=why):
+        requested("--format", text)
+
+
+def test_format_and_rounds_may_not_contradict_each_other() -> None:
+    with pytest.raises(CommandError, match="--format round_robin and --rounds double contradict each other"):
+        requested("--format", "round_robin", "--rounds", "double")
+
+
+def test_without_the_engine_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    swiss = msgspec.convert({"league_id": "cup", "format": "swiss"}, Settings)
+    formats.check(swiss)
+    monkeypatch.setattr(pairing_engine, "find_spec", lambda _: None)
+    with pytest.raises(CommandError, match=r"a Swiss needs the extra `swiss`: pip install 'leaguekit\[swiss\]'"):
+        formats.check(swiss)
+    formats.check(msgspec.convert({"league_id": "cup", "format": "knockout"}, Settings))
+    wrong = msgspec.convert({"league_id": "cup", "format": "swiss", "rounds": "double"}, Settings)
+    with pytest.raises(CommandError, match="the settings are wrong: rounds = double belongs to round_robin"):
+        formats.check(wrong)

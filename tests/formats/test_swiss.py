@@ -1,0 +1,135 @@
+"""A Swiss without a legal pairing, late players, and tournament report files."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from leaguekit.formats import trf
+from leaguekit.formats.base import FormatError, Game, PastRound, Tournament
+from leaguekit.formats.swiss import Swiss, pair_in_any_case
+from leaguekit.formats.testing import play_tournament
+from leaguekit.league import commands
+from leaguekit.manager.pairing_engine import Py4Swiss
+from tests.league.play import Play
+
+PLAYERS = ("P01", "P02", "P03", "P04", "P05")
+
+
+def test_a_late_player_lost_the_rounds_that_it_missed_and_gets_the_last_number() -> None:
+    rounds = (
+        PastRound((Game("P01", "P03", (3, 0)), Game("P04", "P02", (0, 3))), {}),
+        PastRound((Game("P02", "P01", (1, 1)), Game("P03", "P04", (3, 0))), {}),
+    )
+    late = Tournament(PLAYERS, rounds, starters=4)
+    made = Swiss(3)
+    text = made.trf(late)
+    assert next(line for line in text.splitlines() if "P05" in line).endswith("  0000 - Z  0000 - Z")
+    drawn = made.draw(late, Py4Swiss())
+    assert "P05" in {player for pair in drawn.pairs for player in pair} | {*drawn.byes}
+    assert len(drawn.pairs) == 2
+    # The number of rounds stays that of the start.
+    assert Swiss().ended(late) is not None
+    assert Swiss().ended(late._replace(starters=None)) is None
+
+
+def test_a_player_that_is_still_absent_has_no_number_yet() -> None:
+    waits = Tournament(PLAYERS, (), out=frozenset({"P01"}))
+    drawn = Swiss(3).draw(waits, Py4Swiss())
+    assert {frozenset(pair) for pair in drawn.pairs} == {frozenset({"P02", "P04"}), frozenset({"P03", "P05"})}
+
+
+def test_without_an_engine_no_round_is_drawn() -> None:
+    with pytest.raises(FormatError, match="a Swiss needs a pairing engine"):
+        Swiss().draw(Tournament(PLAYERS, ()))
+
+
+def test_if_everybody_has_met_everybody_the_sides_and_the_byes_stay_even(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With few steps the search gives up early, and allows a repetition.
+    for steps in (20_000, 1):
+        monkeypatch.setattr("leaguekit.formats.swiss._MAX_STEPS", steps)
+        tournament = Tournament(PLAYERS[:3], ())
+        byes: Counter[str] = Counter()
+        for _ in range(6):
+            pairs, resting = pair_in_any_case(tournament)
+            byes.update(resting)
+            games = tuple(Game(a, b, (3, 0)) for a, b in pairs)
+            tournament = tournament._replace(
+                rounds=(*tournament.rounds, PastRound(games, dict.fromkeys(resting, "bye")))
+            )
+        assert {*byes.values()} == {2}
+
+
+def test_a_search_that_takes_too_long_allows_a_repetition(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leaguekit.formats.swiss._MAX_STEPS", 2)
+    met = PastRound((Game("P01", "P02", (1, 1)), Game("P03", "P04", (1, 1))), {})
+    pairs, byes = pair_in_any_case(Tournament(PLAYERS[:4], (met,)))
+    # The best player meets the nearest one again; a longer search would have found another opponent.
+    assert ({frozenset(pair) for pair in pairs}, byes) == ({frozenset({"P01", "P02"}), frozenset({"P03", "P04"})}, [])
+
+
+def test_a_league_is_exported_as_a_report_from_which_the_engine_makes_the_same_pairs() -> None:
+    play = Play(players=9, referees=4, format="swiss(rounds=4)", seeding="rating", seeds={"Agent 3": 1900.4})
+    with pytest.raises(FormatError, match="the league has not started"):
+        commands.tournament_report(play.league)
+    play.begin()
+    for number in (2, 3, 4):
+        play.play_round()
+        if number == 3:
+            play.do(commands.withdraw(play.league, "P05", "ill", play.now))
+        text = commands.tournament_report(play.league)
+        report = trf.read(text)
+        assert (report.rounds, len(report.tournament.rounds)) == (4, number - 1)
+        names = dict(enumerate(play.league.seeding, start=1))
+        assert report.players["1"].rating == 1900
+        points = {row.display_name: row.points for row in play.league.table.placed_rows()}
+        scores = trf.scores(report.tournament)
+        assert {report.players[one].name: score / 10 for one, score in scores.items()} == points
+        play.draw()
+        drawn = [tuple(play.match(name).players) for name in play.league.rounds[-1].matches]
+        pairs = Py4Swiss().pair(text)
+        assert pairs is not None
+        assert [(names[a], names[b]) for a, b in pairs if b] == drawn
+        assert [names[a] for a, b in pairs if not b] == play.league.rounds[-1].byes
+        play.announce()
+
+
+def test_a_report_of_every_round_is_read_back() -> None:
+    tournament, _, _ = play_tournament(Swiss(5), 11, 4, engine=Py4Swiss())
+    numbers = {player: str(number) for number, player in enumerate(tournament.entrants, start=1)}
+    again = trf.read(Swiss(5).trf(tournament, title="Cup")).tournament
+    assert again.scoring == tournament.scoring
+    assert [one.byes for one in again.rounds] == [
+        {numbers[player]: bye for player, bye in one.byes.items()} for one in tournament.rounds
+    ]
+    assert [{(game.a, game.b, game.points, game.forfeit) for game in one.games} for one in again.rounds] == [
+        {(numbers[game.a], numbers[game.b], game.points, game.forfeit) for game in one.games}
+        for one in tournament.rounds
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("001    2      B", "the players' numbers must be 1, 2, 3"),
+        ("001    x      B", "not a tournament report file that can be read"),
+        ("001    1      B", "not a tournament report file that can be read"),
+        (f"001    1      {'B':33}{'':33} 9.0    1", "player 1 has 9 points, and its results give 0"),
+    ],
+)
+def test_what_is_not_a_report_is_refused(text: str, why: str) -> None:
+    with pytest.raises(FormatError, match=why):
+        trf.read(text)
+
+
+def test_the_points_of_fide_need_no_line_of_their_own() -> None:
+    plain = Tournament(PLAYERS, (), scoring=trf.FIDE_SCORING)
+    assert "XXS" not in trf.write(plain, 3, a_first=True)
+    assert "XXS W=3.0 D=1.0 PAB=3.0" in trf.write(plain._replace(scoring=trf.Scoring()), 3, a_first=True)
+
+
+def test_a_report_has_at_most_9999_players() -> None:
+    many = Tournament(tuple(map(str, range(10_000))), ())
+    with pytest.raises(FormatError, match="at most 9,999 players"):
+        trf.write(many, 1, a_first=True)
