@@ -85,7 +85,7 @@ def describe_game(name: str, args: Mapping[str, Any] | None) -> str:
 
 def game(text: str, args: Mapping[str, Any] | None = None) -> Game[Any]:
     """The game of a name with its arguments, which may also be part of the text. Raises ProtocolError (E049)."""
-    name, parsed = parse_game(text) if text else ("", {})
+    name, parsed = (text, {}) if text in GAMES or not text else parse_game(text)
     if name not in GAMES:
         raise ProtocolError("E049", f"There is no game {name!r} here; the games are {', '.join(GAMES)}.")
     args = {**parsed, **(args or {})}
