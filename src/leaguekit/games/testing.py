@@ -291,7 +291,8 @@ def _check_shape(game: Game[Any], position: Any) -> None:
     for viewer in (*SIDES, None):
         view = game.view(position, viewer)
         _require(type(view) is dict and _is_plain(view), f"a view must be plain JSON, got {_shorten(view)}")
-        picture = game.picture(view)
+    for viewer in (*SIDES, None):
+        picture = game.picture(game.view(position, viewer))
         if picture is not None:
             _require(_is_plain(picture), f"a picture must be plain JSON, got {_shorten(picture)}")
             _require((fault := picture_fault(picture)) is None, str(fault))
