@@ -24,11 +24,11 @@ BUDGETS = {
         "appends to the log": 1.6,
         "files written": 1.7,
         "calls in protocol": 290,
-        # Chance moves like a side: a match of even/odd has two steps. It is played once by the referee, and once more by
-        # the manager from the report, which checks what was given and what was chosen.
+        # Chance moves like a side: a match of even/odd has two steps. The referee plays it, and the manager plays it
+        # again from the report and checks each step.
         "calls in games": 73,
         "calls in match": 90,
-        # The name of each player in the line about a result is part of it.
+        # Each player writes a line about its result, with the names of both.
         "calls in league": 182,
         "calls in transport": 150,
         "calls in store": 31,
