@@ -54,7 +54,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "pause": ("pause a league: no new match begins", "operate"),
         "resume": ("continue a paused league", "operate"),
         "set": ("print the settings of a league, or change some of them", "operate"),
-        "add-player": ("add a player that never registers to a league", "operate"),
+        "add-player": ("add a player that never registers, or is late for a Swiss", "operate"),
         "withdraw": ("withdraw a player from a league", "operate"),
         "disqualify": ("disqualify a player of a league", "operate"),
         "readmit": ("let a player come back to a league", "operate"),
