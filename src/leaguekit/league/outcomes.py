@@ -91,7 +91,8 @@ def judge(
     faults = _ruling_faults(details)
     game = find_game(settings.game_type, settings.game_args or None)
     if game is None:
-        return Judgement(faults, [f"the game {settings.game_name} is not known here"], False, False, False, [])
+        why = f"the game {settings.game_name} is not known here; install its package, or give --game FILE.py:CLASS"
+        return Judgement(faults, [why], False, False, False, [])
     own_seed = None if seed is None else match_seed(seed, match.id, attempt)
     played = _play_again(game, match, details, posted)
     not_checkable: list[str] = []
