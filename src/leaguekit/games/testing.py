@@ -25,7 +25,8 @@ from leaguekit.games.records import positions
 # Chooses one of the options. The text differs for every seed, turn and side.
 Chooser = Callable[[str, list[Any]], Any]
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
+# A name, or a prefix and a name.
+_NAME = re.compile(r"(?=.{1,50}\Z)[a-z][a-z0-9_]*(?::[a-z][a-z0-9_]*)?")
 _TURNS: tuple[tuple[Mover, ...], ...] = ((), ("A",), ("B",), ("A", "B"), CHANCE)
 # The options that a question may list. A game with more legal moves states their number, and how a move is written.
 MAX_OPTIONS = 500

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from msgspec import UNSET
 
-from leaguekit.games import GAMES
+from leaguekit.games import find_game
 from leaguekit.league import events as e
 from leaguekit.league import queries
 from leaguekit.league.evidence import read_evidence
@@ -167,7 +167,7 @@ class Projection:
         league = self.league
         status, settings = queries.status(league), league.settings
         is_over = league.state == "LEAGUE_COMPLETED"
-        game = GAMES.get(settings.game_type)
+        game = find_game(settings.game_name)
         first = queries.champion(league) if is_over else None
         rows = self.placed_rows()
         return LeagueView(
