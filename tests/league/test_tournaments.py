@@ -86,7 +86,7 @@ def test_after_a_crash_at_any_event_the_same_round_is_drawn(text: str) -> None:
         (
             "knockout(best_of=3)",
             "round 1, Quarter-finals, game 1",
-            ["round 5, Final, game 1", "round 6, Final, game 2"],
+            ["round 8, Final, game 2", "round 9, Final, game 3"],
         ),
     ],
 )
