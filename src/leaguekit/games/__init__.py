@@ -87,7 +87,7 @@ def describe_game(name: str, args: Mapping[str, Any] | None) -> str:
 
 def game(text: str, args: Mapping[str, Any] | None = None) -> Game[Any]:
     """The game of a name with its arguments, which may also be part of the text. Raises ProtocolError (E049)."""
-    name, parsed = parse_game(text) if text else ("", {})
+    name, parsed = (text, {}) if text in GAMES or not text else parse_game(text)
     args = {**parsed, **(args or {})}
     if not args and name in GAMES:
         return GAMES[name]
