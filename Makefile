@@ -89,7 +89,7 @@ build/openspiel/.ready: $(STAMP) $(PLUGIN)/constraints.txt $(PLUGIN)/pyproject.t
 	@$(BIN)/python -c 'import site; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' \
 		>"$$(build/openspiel/bin/python -c 'import site; print(site.getsitepackages()[0])')/beside.pth"
 	@build/openspiel/bin/python -m pip install --quiet --disable-pip-version-check -c $(PLUGIN)/constraints.txt open_spiel
-	@build/openspiel/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e $(PLUGIN)
+	@build/openspiel/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e $(PLUGIN)
 	@touch $@
 
 fuzz: setup

@@ -25,9 +25,8 @@ def main() -> int:
         except AssertionError as error:
             failed[name] = str(error)
         print(f"  {name}: {failed.get(name, 'passes')} ({time.perf_counter() - began:.1f} s)", flush=True)
-    print(
-        f"{len(PLAYED) + len(REFUSED) - len(failed)} of {len(PLAYED) + len(REFUSED)} games of OpenSpiel pass check_game"
-    )
+    total = len(PLAYED) + len(REFUSED)
+    print(f"{total - len(failed)} of {total} games of OpenSpiel pass check_game")
     for name, why in failed.items():
         print(f"  {name} {why}")
     wrong = 0
