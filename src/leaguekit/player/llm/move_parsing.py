@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from leaguekit.player.llm.spellings import Spellings
-from leaguekit.player.llm.statements import Statement, StatementFinder, follows_as_reason, is_answered, is_revised, is_said_by_model, names_other_player
+from leaguekit.player.llm.statements import Statement, StatementFinder, is_answered, is_mentioned, is_revised
 
 # A longer answer does not contain a usable move.
 MAX_CHARACTERS = 20_000
@@ -136,7 +136,7 @@ def _find_fields(text: str) -> Iterator[_Field]:
             if (almost := _ALMOST_JSON.match(text, start)) is not None:
                 end, value = almost.end(), (almost[1] or almost[2] or "").strip()
         if value is not _MISSING:
-            yield _Field(start, end, value, _is_own(text[:start]) and follows_as_reason(text[end:]))
+            yield _Field(start, end, value, _is_own(text[:start], text[end:]))
         start = text.find("{", end)
 
 
@@ -159,9 +159,8 @@ def _move_in(found: dict[str, Any]) -> Any:
     return values[0] if len(values) == 1 else values or _MISSING
 
 
-def _is_own(before: str) -> bool:
-    """Whether an object after this text is what the model answers."""
+def _is_own(before: str, after: str) -> bool:
+    """Whether an object between these texts is what the model answers."""
     if _INSIDE_JSON.search(before) and not _WRAPPED.search(before):
         return False
-    line = re.split(r"\n|(?<=[.!?])\s", before)[-1]
-    return is_said_by_model(line) and not names_other_player(line) and line.count('"') % 2 == 0
+    return not is_mentioned(before, after) and before.rpartition("\n")[2].count('"') % 2 == 0

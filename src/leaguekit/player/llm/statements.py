@@ -68,6 +68,7 @@ _FINAL = r"final|endgültige|finale|definitiva|definitivo|definitieve|оконч
 _LABEL = (
     rf"(?:(?:{_OWN})\s*)?(?:(?P<final>{_FINAL})\s+|(?:{_RANKS})\s+)*(?:{_NOUNS})"
     rf"(?:\s+(?P<final_after>{_FINAL}))?"
+    r"(?: I (?:choose|play|make|pick))?"
     rf"(?: (?:for|in|on) (?:this|the current|the) (?:round|turn|match|game|move))?"
     r"\s*(?::|：|=|->|→|\b(?:is|ist|est|es|é|è)\b|是|は|будет)"
 )
@@ -137,6 +138,14 @@ _FOLLOWED_BY = re.compile(
 _VERB_FOLLOWED_BY = re.compile(
     r"\s*(?:$|[.,;:!)\]。，；：！、)]|[—–(]|- |\b(?:because|since|now|here|this (?:turn|time|round)|in order)\b)", re.IGNORECASE
 )
+# Before or after an object, words that say that it is not the answer to this question.
+_ABOUT_ANOTHER = re.compile(
+    rf"\b(?:examples?|previous(?:ly)?|earlier|last (?:move|answer|choice|response)|opponent's|"
+    rf"{_OTHER_SIDE} (?:will |would |may |might )?(?:plays?|answers?|sends?|chooses?|says?))\b[^:.,;!]*[:,(]?$",
+    re.IGNORECASE,
+)
+_PREDICATE = re.compile(r"[ \t`*,)]*(?:is|was|has|had|would|could|might|may|will|loses|fails)\b", re.IGNORECASE)
+_FENCE_START = re.compile(r"```\w*\s*$")
 _CONTINUED = re.compile(r"[ \t`*]*[^\W\d_]")
 _LINK = r"\s*(?:[,;/&]|->|→|\b(?:and|then|and then|und|et|y|e|en|и)\b|和)?\s*"
 # By these words the text after a statement takes it back.
@@ -183,14 +192,17 @@ def is_revised(text: str) -> bool:
     return _REVISIONS.search(text) is not None
 
 
-def names_other_player(before: str) -> bool:
-    """Whether the last clause of this beginning of a sentence is about the other player."""
-    return re.search(rf"\b{_OTHER_SIDE}\b", _CLAUSE_ENDS.split(before)[-1], re.IGNORECASE) is not None
-
-
-def follows_as_reason(rest: str) -> bool:
-    """Whether this end of a sentence does not say something else about what is before it."""
-    return _CONTINUED.match(rest) is None or _FOLLOWED_BY.match(rest) is not None
+def is_mentioned(before: str, after: str) -> bool:
+    """Whether a text speaks about what is between these two parts, rather than answers with it."""
+    sentence = re.split(r"\n|(?<=[.!?])\s", _FENCE_START.sub("", before).rstrip())[-1]
+    line = re.split(r"\n|(?<=[.!?])\s", before)[-1]
+    return (
+        not is_said_by_model(line)
+        or re.search(rf"\b{_OTHER_SIDE}\b", _CLAUSE_ENDS.split(line)[-1], re.IGNORECASE) is not None
+        or _ABOUT_ANOTHER.search(sentence) is not None
+        or _CONTINUED.match(after) is not None and _FOLLOWED_BY.match(after) is None
+        or _PREDICATE.match(after) is not None
+    )
 
 
 def is_answered(text: str) -> bool:
