@@ -13,7 +13,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from leaguekit.player.llm.spellings import Spellings
-from leaguekit.player.llm.statements import Statement, StatementFinder, is_answered, is_mentioned, is_revised
+from leaguekit.player.llm.statements import (
+    MAX_SENTENCE,
+    Statement,
+    StatementFinder,
+    is_answered,
+    is_mentioned,
+    is_revised,
+)
 
 # A longer answer does not contain a usable move.
 MAX_CHARACTERS = 20_000
@@ -22,7 +29,8 @@ _THOUGHT = re.compile(r"<(think|thinking|thought|reasoning|scratchpad|analysis)>
 _THOUGHT_END = re.compile(r"</(?:think|thinking|thought|reasoning|scratchpad|analysis)>", re.IGNORECASE)
 # Objects that are not JSON: {move: e4}, {'move': 'e4'}, {"move": e4,}.
 _ALMOST_JSON = re.compile(
-    r"\{\s*[\"']?move[\"']?\s*:\s*(?:[\"']?([^\"'{}\n]*?)[\"']?\s*,?\s*(?://[^{}\n]*)?\s*\}|\"([^\"{}\n]+)\"\s*$)", re.IGNORECASE
+    r"\{\s*[\"']?move[\"']?\s*:\s*(?:[\"']?([^\"'{}\n]*?)[\"']?\s*,?\s*(?://[^{}\n]*)?\s*\}|\"([^\"{}\n]+)\"\s*$)",
+    re.IGNORECASE,
 )
 # The fields in which models put the object that they were asked for.
 _NAMES = {"move", "answer", "final", "final_answer", "decision", "choice"}
@@ -67,7 +75,7 @@ def read_answer(text: str, options: list[Any], *, others_are_legal: bool = False
         return Reading([])
     try:
         spellings = Spellings(options)
-        fields = [*_find_fields(answer)]
+        fields = [*_find_fields(answer, spellings)]
         finder = StatementFinder(spellings)
         if not fields:
             return _read_text(answer, finder)
@@ -123,20 +131,25 @@ def _agree(statements: list[Statement], moves: list[Any]) -> bool:
     return all(json.dumps(statement.moves) == json.dumps(moves) for statement in statements)
 
 
-def _find_fields(text: str) -> Iterator[_Field]:
-    """The ``move`` of every JSON object in a text. An object in another field or in a list is not an answer."""
+def _find_fields(text: str, spellings: Spellings) -> Iterator[_Field]:
+    """The ``move`` of every JSON object in a text. An object in another field or in a list is not an answer.
+
+    An object may be a legal move itself.
+    """
     decoder = json.JSONDecoder(object_pairs_hook=_only_one_move)
     start = text.find("{")
     while start >= 0:
         end, value = start + 1, _MISSING
         try:
             found, end = decoder.raw_decode(text, start)
-            value = _move_in(found)
+            value = found if spellings.move(found) else _move_in(found)
         except ValueError:
             if (almost := _ALMOST_JSON.match(text, start)) is not None:
                 end, value = almost.end(), (almost[1] or almost[2] or "").strip()
         if value is not _MISSING:
-            yield _Field(start, end, value, _is_own(text[:start], text[end:]))
+            yield _Field(
+                start, end, value, _is_own(text[max(start - MAX_SENTENCE, 0) : start], text[end : end + MAX_SENTENCE])
+            )
         start = text.find("{", end)
 
 

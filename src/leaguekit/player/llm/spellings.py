@@ -62,7 +62,7 @@ class Spellings:
             words = map(re.escape, re.split(r"[\s_-]+", text))
             return "(?i:" + r"[ \t_-]+".join(words) + ")"
         if _CHESS.fullmatch(text):
-            return re.escape(text.rstrip("+#")).replace("O", "[O0]") + "[+#]?"
+            return re.escape(text.rstrip("+#")).replace("O", "[O0]") + "[+#]*"
         return re.escape(text).replace(r"\ ", r"[ \t]+")
 
     def _ignores_case(self, text: str) -> bool:
