@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from leaguekit.agents.game_loading import known_name
 from leaguekit.agents.serving import run_until_first
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager_client import ManagerClient, admin_token
@@ -64,7 +65,9 @@ async def follow(league: RunningLeague, processes: Processes, display: RunDispla
     plan = league.plan
     again = "" if league.store == MEMORY else f"Go on with: {resume_command(league.store)}"
     who = f"{pluralize(plan.players, 'player')}, {pluralize(plan.referees, 'referee')}"
-    display.print_line(f"{'' if plan.title else 'League '}{full_name(plan.title, plan.league_id)}: {who}, {plan.game}")
+    display.print_line(
+        f"{'' if plan.title else 'League '}{full_name(plan.title, plan.league_id)}: {who}, {known_name(plan.game)}"
+    )
     display.print_line(f"  manager: {league.manager_url}\n  dashboard: {program.dashboard_url(league.manager_url)}")
     if again:
         display.print_line(f"  if it is broken off: {resume_command(league.store)}")
@@ -146,10 +149,8 @@ async def _ask_with_retries(manager: ManagerClient, params: dict[str, Any]) -> d
     return await manager.call(params)
 
 
-async def _schedule(manager: ManagerClient, **params: Any) -> list[dict[str, Any]]:
-    found = await fetch_schedule(partial(_ask_with_retries, manager), {"command": "schedule", **params})
-    matches: list[dict[str, Any]] = found["schedule"]
-    return matches
+async def _schedule(manager: ManagerClient, **params: Any) -> dict[str, Any]:
+    return await fetch_schedule(partial(_ask_with_retries, manager), {"command": "schedule", **params})
 
 
 class RunDisplay:
@@ -214,13 +215,14 @@ async def _print_news(manager: ManagerClient, status: dict[str, Any], display: R
     if display.quiet or display.is_live:
         return
     for round_id in range(max(1, display.round), status["current_round"] + 1):
+        if round_id > display.round and display.paced and round_id > 1:
+            standings = (await _ask_with_retries(manager, {"command": "standings"}))["standings"]
+            display.print_line(f"\n{standings_table(standings[:MAX_ROWS])}")
+        found = await _schedule(manager, round_id=round_id)
         if round_id > display.round:
-            if display.paced and round_id > 1:
-                standings = (await _ask_with_retries(manager, {"command": "standings"}))["standings"]
-                display.print_line(f"\n{standings_table(standings[:MAX_ROWS])}")
             display.round = round_id
-            display.print_line(f"\nRound {round_id} of {status['total_rounds']}")
-        for match in await _schedule(manager, round_id=round_id):
+            display.print_line(f"\n{found['round'].replace('r', 'R', 1)}")
+        for match in found["schedule"]:
             if "result" in match and match["match_id"] not in display.printed_matches:
                 display.printed_matches.add(match["match_id"])
                 display.print_line(f"  {_match_sentence(match)}")
@@ -265,7 +267,7 @@ async def _print_result(
 ) -> None:
     found = await _ask_with_retries(manager, {"command": "standings"})
     standings = found["standings"]
-    schedule = await _schedule(manager)
+    schedule = (await _schedule(manager))["schedule"]
     stated_moves = (await _ask_with_retries(manager, {"command": "moves"}))["moves"]
     moves = msgspec.convert(stated_moves, dict[str, MoveOrigins])
     technical = sum(one["result"]["details"].get("status") == "TECHNICAL_LOSS" for one in schedule)

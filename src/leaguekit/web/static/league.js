@@ -1,6 +1,7 @@
 // The front page: the current state of the league, live.
 
 import { h, linked, matchLink, name, show, table, withNames, withNamesAndIds, screenReaderText, agentLabel } from "./elements.js";
+import { drawing } from "./pictures.js";
 import {
   agentState,
   countdown,
@@ -78,6 +79,8 @@ function standings(league, rows) {
   const heading = league.champion ? "Final table" : "Standings";
   // On a small screen only those tie-breaks have a column that were needed.
   const isNeeded = (value) => league.matches_played > 0 && rows.some((row) => row[value] !== null);
+  // They need the room of the movement there.
+  const hasTechnical = rows.some((row) => row.technical_losses > 0);
   const shown = rows.map((row) => ({
     key: row.id,
     kind: row.out || row.state === "SUSPENDED" ? "absent" : null,
@@ -106,13 +109,13 @@ function standings(league, rows) {
           heading,
           [
             [screenReaderText("Rank"), "n"],
-            [screenReaderText("Moved since the last round"), "moved"],
+            [screenReaderText("Moved since the last round"), hasTechnical ? "moved less" : "moved"],
             ["Player", "who"],
             ["Played", "n less"],
             [short("W", "on"), "n"],
             [short("D", "rawn"), "n"],
             [short("L", "ost"), "n"],
-            [h("span", { title: "Of those lost, without play" }, "Tech."), rows.some((row) => row.technical_losses > 0) ? "n" : "n less"],
+            [h("span", { title: "Of those lost, without play" }, "Tech."), hasTechnical ? "n" : "n less"],
             [abbreviation("H2H", HEAD_TO_HEAD), isNeeded("head_to_head") ? "n" : "n less"],
             [abbreviation("SB", SONNEBORN_BERGER), isNeeded("sonneborn_berger") ? "n" : "n less"],
             [short("P", "oin", "ts"), "n points"],
@@ -178,8 +181,12 @@ function playing(match) {
       timeLeft(match),
       match.attempt > 1 && `, attempt ${match.attempt}`,
     ),
+    match.picture && boardOf(match.picture, match),
   );
 }
+
+// The picture of a match, with the names of its players.
+export const boardOf = (picture, { a, b }) => drawing(picture, { named: (text) => withNames(text, a, b) });
 
 // A match that waits for one player says for whom.
 export const stageOrMissing = (match) => {
