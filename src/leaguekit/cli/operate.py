@@ -296,7 +296,8 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         f"round {answer['current_round']} of {answer['total_rounds']}, "
         f"{answer['matches_played']} of {answer['total_matches']} matches played, "
         f"{pluralize(answer['players'], 'player')}, {pluralize(answer['referees'], 'referee')}",
-        # A manager of an older release does not send it.
+        # A manager of an older release does not send these.
+        *([f"{answer['format']}: {answer['advancement']}"] if "advancement" in answer else []),
         *([f"SHA-256 of the seed: {answer['seed_commitment']}"] if "seed_commitment" in answer else []),
         *(
             [f"a start now would make {pluralize(answer['planned_matches'], 'match', 'es')}"]

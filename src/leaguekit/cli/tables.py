@@ -149,7 +149,7 @@ def _tie_columns(standings: Sequence[dict[str, Any]]) -> dict[str, str]:
         return {}
     columns = {
         head: key
-        for head, key in (("h2h", "head_to_head"), ("SB", "sonneborn_berger"))
+        for head, key in (("BH", "buchholz"), ("h2h", "head_to_head"), ("SB", "sonneborn_berger"))
         if any(row.get(key) is not None for row in standings)
     }
     if any(row.get("technical_losses") for row in standings):
