@@ -96,6 +96,7 @@ def _standings(league: League, _operation: Operation) -> dict[str, Any]:
         "first": first_place(rows, is_over=league.state == "LEAGUE_COMPLETED") if rows else None,
         "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
         "order": describe_order(league.settings),
+        "tie_breaks": league.settings.tie_breaks,
     }
 
 

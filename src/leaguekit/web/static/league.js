@@ -90,6 +90,8 @@ function standings(league, rows) {
   const isNeeded = (value) => league.matches_played > 0 && rows.some((row) => row[value] !== null);
   // They need the room of the movement there.
   const hasTechnical = rows.some((row) => row.technical_losses > 0);
+  // With many tie-breaks, an empty column would take the room of the names.
+  const showsTechnical = hasTechnical || tieBreaks.length < 3;
   const shown = rows.map((row) => ({
     key: row.id,
     kind: row.out || row.state === "SUSPENDED" ? "absent" : null,
@@ -101,7 +103,7 @@ function standings(league, rows) {
       row.wins,
       row.draws,
       row.losses,
-      row.technical_losses || "",
+      ...(showsTechnical ? [row.technical_losses || ""] : []),
       ...tieBreaks.map((tieBreak) => row[tieBreak] ?? ""),
       row.points,
     ],
@@ -123,7 +125,9 @@ function standings(league, rows) {
             [short("W", "on"), "n"],
             [short("D", "rawn"), "n"],
             [short("L", "ost"), "n"],
-            [h("span", { title: "Of those lost, without play" }, "Tech."), hasTechnical ? "n" : "n less"],
+            ...(showsTechnical
+              ? [[h("span", { title: "Of those lost, without play" }, "Tech."), hasTechnical ? "n" : "n less"]]
+              : []),
             ...tieBreaks.map((tieBreak) => [
               h("abbr", { title: TIE_BREAKS[tieBreak][1] }, TIE_BREAKS[tieBreak][0]),
               isNeeded(tieBreak) ? "n" : "n less",

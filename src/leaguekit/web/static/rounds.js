@@ -14,13 +14,16 @@ export async function load(what, get) {
   return { rounds, round: number ? await get(`api/rounds/${encodeURIComponent(number)}`) : null };
 }
 
-const heading = ({ total }, { round_id: number, label }) =>
-  `Round ${number} of ${total}${label && label !== `Round ${number}` ? `: ${label}` : ""}`;
+// The number of games in a bracket is not known before its end.
+function heading({ total }, { round_id: number, label }, league) {
+  const of = league?.view === "bracket" ? "" : ` of ${league?.total_rounds || total}`;
+  return `Round ${number}${of}${label && label !== `Round ${number}` ? `: ${label}` : ""}`;
+}
 
 export function render(main, { rounds, round }, live) {
   show(
     main,
-    h("h1", { tabindex: "-1" }, round ? heading(rounds, round.round) : "Rounds"),
+    h("h1", { tabindex: "-1" }, round ? heading(rounds, round.round, live?.league) : "Rounds"),
     live?.league.advancement && h("p.soft", withNames(live.league.advancement, ...Object.values(live.standings))),
     round
       ? [choice(rounds, round.round.round_id), matches(round, live?.league.view)]
