@@ -140,8 +140,10 @@ def test_tic_tac_toe_is_drawn_and_without_a_drawing_each_move_is_told_once(comma
     boards = reported(
         command, played("tic_tac_toe", "random", "frequency").store(tmp_path / "board.db"), tmp_path / "board"
     )
-    (board,) = [attributes for _, attributes in boards.tags if attributes.get("class") == "board"]
-    assert re.fullmatch(r"board: ([XO-] ){2}[XO-](, ([XO-] ){2}[XO-]){2}", board["aria-label"] or "")
+    assert [attributes["class"] for tag, attributes in boards.tags if tag == "figure"] == ["picture of-grid"]
+    labels = [attributes.get("aria-label") or "" for tag, attributes in boards.tags if tag == "svg"]
+    board = r"Board, row by row: ([XO–] ){2}[XO–](; ([XO–] ){2}[XO–]){2}"
+    assert sum(re.fullmatch(board, label) is not None for label in labels) == 1
     reported(
         command, played("rock_paper_scissors", "random", "frequency").store(tmp_path / "throws.db"), tmp_path / "throws"
     )
@@ -313,3 +315,26 @@ def test_what_cannot_be_written_is_named(command: Command, tmp_path: Path) -> No
     assert said.err.startswith(f"league report: cannot write {tmp_path / 'file'}")
     nothing = command("report", tmp_path / "none.db", "--out", tmp_path / "report")
     assert nothing.code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("knockout(third_place=True)", ["Bracket", "Round of 16", "Final", "Third place", "advances without a match"]),
+        ("swiss(rounds=3)", ["A bye, which counts as a win: ", "(6)", "BH"]),
+    ],
+)
+def test_a_knockout_has_its_bracket_and_a_swiss_its_byes_and_points(
+    command: Command, tmp_path: Path, text: str, wanted: list[str]
+) -> None:
+    play = Play(players=9, referees=2, format=text, seed_hex="ab" * 32).begin()
+    play.play_round()
+    # Some places of the bracket are not known yet.
+    half = reported(command, Played(play.log, {}).store(tmp_path / "half.db"), tmp_path / "half")
+    play.play_all()
+    page = reported(command, Played(play.log, {}).store(tmp_path / "whole.db"), tmp_path / "whole")
+    for words in (*wanted, play.settings.advancement, "Champion: "):
+        assert words in page.text, words
+    assert "not known yet" not in page.text
+    is_knockout = text.startswith("knockout")
+    assert ("not known yet" in half.text, "In the lead: " in half.text) == (is_knockout, not is_knockout)

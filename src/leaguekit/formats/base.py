@@ -146,6 +146,8 @@ class Format(ABC):
     max_players: ClassVar[int | None] = None
     # What the rankings of ``draw`` are by, in words. Without rankings the table is by points and tie-breaks.
     ranked_by: ClassVar[str] = ""
+    # Whether the operator may add players after the start.
+    takes_late_players: ClassVar[bool] = False
     # Whether ``draw`` needs a pairing engine.
     needs_engine: ClassVar[bool] = False
     # The arguments that are not the default, as in ``--format``.

@@ -98,7 +98,8 @@ class AsyncStrategyError(ValueError):
 class DirectLeague:
     """A league that can be played many times, with a different seed each time.
 
-    With ``fresh`` the strategies see no history, no record and no table.
+    With ``fresh`` the strategies see no history, no record and no table. With ``same_chance`` the game's chance is the
+    same in all matches of a league.
     """
 
     def __init__(
@@ -108,9 +109,11 @@ class DirectLeague:
         max_entries: int = MAX_ENTRIES,
         *,
         fresh: bool = False,
+        same_chance: bool = False,
     ) -> None:
         self._settings = settings = with_game(settings)
         self._fresh = fresh
+        self._same_chance = same_chance
         self.game = game(settings.game_name)
         self._cache = MatchCache(self.game, max_entries)
         self.players = {
@@ -162,7 +165,8 @@ class DirectLeague:
             for match in matches:
                 for player in (match.a, match.b):
                     player.random.seed((seed, player.id, match.id, _ATTEMPT))
-                match_seed = seed_of(match.id, _ATTEMPT) if self._has_chance else b""
+                key = "any" if self._same_chance else match.id
+                match_seed = seed_of(key, _ATTEMPT) if self._has_chance else b""
                 verdict = self._cache.play(match_seed, partial(self._choose, match))
                 self._record(match, verdict)
                 if self._rounds is None:
