@@ -75,7 +75,7 @@ pre{margin:.3rem 0;padding:.5rem .7rem;background:var(--sheet);border-radius:.3r
 font:.78rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 .drawn{display:flex;gap:.7rem;align-items:flex-start}
 .drawn>div{flex:1;min-width:0}
-.drawn .picture{max-width:12rem;font-size:.8rem}
+.drawn .picture{width:min-content;min-width:6rem;font-size:.8rem}.drawn .picture svg{max-width:12rem}
 .stages{display:grid;grid-auto-flow:column;grid-auto-columns:minmax(11rem,1fr);gap:1rem}
 .stages section{display:flex;flex-direction:column}
 .stages ol{flex:1;display:flex;flex-direction:column;justify-content:space-around;list-style:none;margin:0;padding:0}
