@@ -13,7 +13,7 @@ import pytest
 
 from leaguekit.cli import main
 from leaguekit.games import GAMES, sources
-from tests.programs import league
+from tests.programs import Program, league
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +82,29 @@ def test_a_new_game_passes_its_own_tests_and_a_league_of_its_file_is_played_and_
     assert served.process.returncode == 2
     assert "the league cannot play take_three: There is no game 'take_three' here;" in served.stderr
     assert "install its package, or name its file: --game FILE.py:CLASS" in served.stderr
+
+
+def test_referees_need_the_league_s_game_and_players_do_not(tmp_path: Path) -> None:
+    assert main(["new", "game", "Take Three"]) == 0
+    game = f"{tmp_path}/take-three/take_three.py:TakeThree"
+    here = ("--port", "0", "--data-dir", tmp_path)
+    start = ("--announce-lead", "0", "--start-when", "players=2,referees=1")
+    with Program("manager", *map(str, (*here, *start, "--game", game))) as manager:
+        url = manager.said(r"(http://127\.0\.0\.1:\d+/mcp)")[1]
+        without = league("referee", *here, "--manager", url)
+        assert without.process.returncode == 2
+        assert "This referee does not register: the league plays take_three. There is no game 'take_three' here" in (
+            without.stderr
+        )
+        looking_ahead = league("player", *here, "--manager", url, "--strategy", "search")
+        assert looking_ahead.process.returncode == 2
+        assert "this league plays take_three" in looking_ahead.stderr
+        with (
+            Program("referee", *map(str, here), "--manager", url, "--game", game) as referee,
+            Program("player", *map(str, here), "--manager", url, "--name", "Ann") as ann,
+            Program("player", *map(str, here), "--manager", url, "--name", "Bob", "--strategy", "alternating") as bob,
+        ):
+            assert [one.ended() for one in (referee, ann, bob)] == [0, 0, 0]
 
 
 @pytest.mark.long
