@@ -234,9 +234,10 @@ def test_a_small_terminal_has_no_room_for_boards(monkeypatch: pytest.MonkeyPatch
 
 
 CARDS = {"kind": "cards", "hands": [{"label": "P01", "cards": ["K", None]}, {"label": "P02", "cards": [None]}]}
+DISC = {"text": "●", "colour": "white"}
 LABELLED = {
     "kind": "grid",
-    "rows": [["♜", {"text": "♙", "colour": "white", "marked": True}], [{"text": "", "colour": "blue"}, ""]],
+    "rows": [["♜", {"text": "♙", "colour": "white", "marked": True}], [{"text": "", "colour": "blue"}, DISC]],
     "row_labels": ["10", "9"],
     "column_labels": ["a", "b"],
 }
@@ -246,7 +247,7 @@ LABELLED = {
     ("picture", "expected"),
     [
         (CARDS, ["Alice        K ▒▒", "李雷的机器人 ▒▒", "", ""]),
-        (LABELLED, ["10 ♜ ♙", "9  ■ ·", "   a b", ""]),
+        (LABELLED, ["10 ♜ ♙", "9  ■ ○", "   a b", ""]),
         ({"kind": "text", "text": "one\n  two\nthree\nfour\nfive"}, ["one", "  two", "three", "four", "five"]),
     ],
 )
@@ -262,10 +263,10 @@ def test_every_kind_of_picture_is_drawn(
 def test_a_cell_has_its_colour_and_its_mark() -> None:
     state = with_boards(R2M1=LABELLED, R2M2={})
     cells = [cell for line in draw_boards(state, 0, 80, 20) for cell in line]
-    assert [(cell.text, cell.style) for cell in cells if cell.text in "♙■·"] == [
+    assert [(cell.text, cell.style) for cell in cells if cell.text in "♙■○"] == [
         ("♙", "white marked"),
         ("■", "blue"),
-        ("·", "dim"),
+        ("○", "white"),
     ]
     assert "\x1b[97;40;7m♙" in render_line([one for one in cells if one.text == "♙"], 80, coloured=True)
 

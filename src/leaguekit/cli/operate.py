@@ -290,11 +290,12 @@ def _format(command: str, answer: dict[str, Any]) -> str:
     if "done" in answer:
         # A manager of an older release does not send it.
         return sanitize_lines(answer["done"])
+    # A manager of an older release does not send the name of the round.
+    round_ = sanitize_line(answer.get("round", f"round {answer['current_round']}"))
     lines = [
         f"{full_name(answer.get('title', ''), answer['league_id'])}: {answer['state']}"
         f"{' (paused)' if answer['paused'] else ''}",
-        f"round {answer['current_round']} of {answer['total_rounds']}, "
-        f"{answer['matches_played']} of {answer['total_matches']} matches played, "
+        f"{round_}, {answer['matches_played']} of {answer['total_matches']} matches played, "
         f"{pluralize(answer['players'], 'player')}, {pluralize(answer['referees'], 'referee')}",
         # A manager of an older release does not send it.
         *([f"SHA-256 of the seed: {answer['seed_commitment']}"] if "seed_commitment" in answer else []),

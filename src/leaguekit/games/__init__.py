@@ -87,7 +87,9 @@ def describe_game(name: str, args: Mapping[str, Any] | None) -> str:
 
 def game(text: str, args: Mapping[str, Any] | None = None) -> Game[Any]:
     """The game of a name with its arguments, which may also be part of the text. Raises ProtocolError (E049)."""
-    name, parsed = (text, {}) if text in GAMES or not text else parse_game(text)
+    if text in GAMES and not args:
+        return GAMES[text]
+    name, parsed = parse_game(text) if text else ("", {})
     args = {**parsed, **(args or {})}
     if not args and name in GAMES:
         return GAMES[name]

@@ -88,6 +88,15 @@ def total_rounds(league: League) -> int:
     return len(league.rounds)
 
 
+def describe_round(league: League, number: int) -> str:
+    """A round as a text: ``round 2 of 7``, or ``round 2, Semi-finals`` where the number of rounds is not known."""
+    made = league.settings.known_format
+    is_known = not league.draws_rounds or (made is not None and made.total_rounds(league.starters) is not None)
+    label = league.rounds[number - 1].label if number else ""
+    text = f"round {number}{f' of {total_rounds(league)}' if is_known else ''}"
+    return text if label.lower() in ("", f"round {number}") else f"{text}, {label}"
+
+
 def late_player_fault(league: League) -> str | None:
     """Why no player can be added to a league that has started; None if one can. It is paired from the next draw on."""
     made = league.settings.known_format

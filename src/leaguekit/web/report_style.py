@@ -75,7 +75,7 @@ pre{margin:.3rem 0;padding:.5rem .7rem;background:var(--sheet);border-radius:.3r
 font:.78rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 .drawn{display:flex;gap:.7rem;align-items:flex-start}
 .drawn>div{flex:1;min-width:0}
-.drawn .picture{max-width:12rem;font-size:.8rem}
+.drawn .picture{width:min-content;min-width:6rem;font-size:.8rem}.drawn .picture svg{max-width:12rem}
 footer{margin-top:3rem;border-top:1px solid var(--rule);color:var(--soft);font-size:.85rem}
 footer h2{border:0;margin-top:1rem;color:var(--ink)}
 @media (max-width:40rem){body{padding:1rem .7rem 3rem;font-size:15px}h1{font-size:1.3rem}.less,s{display:none}

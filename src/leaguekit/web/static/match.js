@@ -314,7 +314,7 @@ function game(data) {
       here.picture && boardOf(here.picture, match),
       h("ol.moves", { start: first + 1 }, played.slice(first)),
     ),
-    h("p.soft.small", "Keys: ← and → step; with Shift they lead to the match before and after."),
+    h("p.soft.small.keys", "Keys: ← and → step; with Shift they lead to the match before and after."),
   );
 }
 

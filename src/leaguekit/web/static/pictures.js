@@ -49,7 +49,7 @@ function grid({ rows, row_labels: rowLabels = [], column_labels: columnLabels = 
       const shown = text && (text === DISC ? disc(at, top, colour) : letters(text, at, top, colour));
       if (!by) return [kind && svg(`rect.${kind}`, box), shown];
       choices += 1;
-      const place = `row ${rowLabels[y] ?? y + 1}, column ${columnLabels[x] ?? x + 1}: ${text || "free"}`;
+      const place = `row ${rowLabels[y] ?? y + 1}, column ${columnLabels[x] ?? x + 1}: ${cellText(found).replace("–", "free")}`;
       const label = moveText(moves[y][x]);
       return svg(
         "g.choice",
@@ -95,7 +95,10 @@ function lines(left, width, height) {
   return [...across, ...down].join("");
 }
 
-const cellText = (found) => (typeof found === "string" ? found : found.text) || "–";
+const cellText = (found) => {
+  const { text, colour = "" } = typeof found === "string" ? { text: found } : found;
+  return [colour, text === DISC && colour ? "" : text].filter(Boolean).join(" ") || "–";
+};
 const inWords = (rows, labels) =>
   rows.map((row, y) => `${labels[y] ? `${labels[y]}: ` : ""}${row.map(cellText).join(" ")}`).join("; ");
 
