@@ -7,13 +7,13 @@ league. Cycles are reported if as many occur in at most 5 % of such leagues. Pla
 so the test claims too little rather than too much. The strengths cannot be taken from the ratings: those of equal
 players differ by chance, and would leave too few cycles.
 
-The random numbers have a fixed seed: the same league always gives the same figures.
+The leagues to compare with are drawn by a hash: the same league always gives the same figures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from random import Random
+from hashlib import shake_128
 from typing import NamedTuple
 
 from leaguekit.league.linear_algebra import CancelCheck, never_cancel
@@ -45,17 +45,22 @@ def find_cycles(played: Sequence[Played], check: CancelCheck = never_cancel) -> 
     graph = _Graph(len(players), pairs, scores)
     if not (found := graph.cycle_count()):
         return None
-    random = Random(1)  # noqa: S311 - not for secrets
     alike = total = 0
-    for _ in range(_LEAGUES):
+    for number in range(_LEAGUES):
         check()
-        drawn = _Graph(len(players), pairs, random.choices(scores, k=len(pairs))).cycle_count()
+        drawn = _Graph(len(players), pairs, _drawn(scores, number)).cycle_count()
         total += drawn
         alike += drawn >= found
         if alike > _MAX_ALIKE:
             return None
     first, second, third = graph.example()
     return Cycles((players[first], players[second], players[third]), found, total / _LEAGUES)
+
+
+def _drawn(scores: Sequence[float], number: int) -> list[float]:
+    """As many scores, each one of these at random."""
+    drawn = shake_128(b"league %d" % number).digest(4 * len(scores))
+    return [scores[one * len(scores) >> 32] for one in memoryview(drawn).cast("I")]
 
 
 class _Graph:
