@@ -82,7 +82,7 @@ def _make(kind: type[Game[Any]], first: tuple[str, ...], name: str, args: str) -
         why = str(error).replace(f"{kind.__name__}.__init__()", name)
         why = why if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {why}"
         described = describe_game(name, json.loads(args))
-        raise ProtocolError("E049", f"The game {described} cannot be made: {why.removesuffix('.')}.") from error
+        raise ProtocolError("E049", f"The game {described} cannot be made: {why.rstrip('.')}.") from error
     if made.name != name:
         raise ProtocolError("E049", f"The game {name!r} calls itself {made.name!r}; both names must be the same.")
     made.args = json.loads(args)
