@@ -9,7 +9,7 @@ STAMP := .venv/.ready
 # Compiled once and not at every start of every process, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test long check bench axelrod fuzz soak swap honest stress docs clean
+.PHONY: setup demo test long check bench axelrod fuzz soak games games-short swap honest stress docs clean
 
 setup: $(STAMP)
 
@@ -67,6 +67,30 @@ build/axelrod/bin/python:
 	@$(PYTHON) -m venv build/axelrod
 	@build/axelrod/bin/python -m pip install --quiet --disable-pip-version-check axelrod==4.13.1 || \
 		{ rm -rf build/axelrod; exit 1; }
+
+# OpenSpiel's games, in a place of their own: it needs 280 MB. All figures take some minutes, PLAYTHROUGHS=20 under two.
+PLAYTHROUGHS ?= 500
+PLUGIN := plugins/openspiel
+games: build/openspiel/.ready
+	@build/openspiel/bin/python $(PLUGIN)/tests/figures.py $(PLAYTHROUGHS)
+	@build/openspiel/bin/python -m pytest -q -n 2 -m "long or not long" $(PLUGIN)/tests/test_hidden.py \
+		$(PLUGIN)/tests/test_parameters.py $(PLUGIN)/tests/test_leagues.py
+	@$(BIN)/python -m tests.player.llm.answer_figures
+
+# The same in a short form: without long games, and with fewer playthroughs.
+games-short: build/openspiel/.ready
+	@build/openspiel/bin/python -m pytest -q -n 2 $(PLUGIN)/tests
+	@$(BIN)/python -m tests.player.llm.answer_figures
+
+# Beside what is in .venv.
+build/openspiel/.ready: $(STAMP) $(PLUGIN)/constraints.txt $(PLUGIN)/pyproject.toml
+	@echo "Installing OpenSpiel (once) …"
+	@$(BIN)/python -m venv build/openspiel
+	@$(BIN)/python -c 'import site; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' \
+		>"$$(build/openspiel/bin/python -c 'import site; print(site.getsitepackages()[0])')/beside.pth"
+	@build/openspiel/bin/python -m pip install --quiet --disable-pip-version-check -c $(PLUGIN)/constraints.txt open_spiel
+	@build/openspiel/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e $(PLUGIN)
+	@touch $@
 
 fuzz: setup
 	@LEAGUEKIT_HYPOTHESIS=fuzz $(BIN)/python -m pytest -q tests/protocol/test_fuzz.py

@@ -1090,11 +1090,12 @@ def test_a_body_that_is_too_large_gets_413_and_a_json_rpc_error(tmp_path: Path) 
     asyncio.run(main())
 
 
-def transcript(token: str, sender: str = "referee:REF01", **changes: Any) -> bytes:
+def document(kind: str, token: str, sender: str = "referee:REF01", **changes: Any) -> bytes:
+    """A transcript or a record."""
     entry = {"seconds": 0.5, "what": "sent", "player_id": "P01", "message_type": "GAME_INVITATION", "body": {}}
     message = {
         "protocol": "league.v2",
-        "message_type": "MATCH_TRANSCRIPT",
+        "message_type": "MATCH_TRANSCRIPT" if kind == "transcript" else "MATCH_RECORD",
         "sender": sender,
         "timestamp": "2025-01-15T10:30:00Z",
         "conversation_id": "conv-r1m1",
@@ -1102,12 +1103,15 @@ def transcript(token: str, sender: str = "referee:REF01", **changes: Any) -> byt
         "league_id": LEAGUE,
         "match_id": "R1M1",
         "attempt": 1,
-        "entries": [entry],
+        **({"entries": [entry]} if kind == "transcript" else {"record": [{"A": "even", "B": "odd"}]}),
     }
     return json.dumps(message | changes).encode()
 
 
-def test_a_transcript_is_kept_for_the_referee_of_the_match_and_refused_for_anybody_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "name"), [("transcript", "transcript/R1M1"), ("record", "record/R1M1/1")])
+def test_a_document_is_kept_for_the_referee_of_the_match_and_refused_for_anybody_else(
+    tmp_path: Path, kind: str, name: str
+) -> None:
     async def main() -> None:
         async with Served(tmp_path) as served:
             referee = await served.enter("referee", 0)
@@ -1117,20 +1121,26 @@ def test_a_transcript_is_kept_for_the_referee_of_the_match_and_refused_for_anybo
                 await served.assigned.wait()
 
             async def post(body: bytes, match_id: str = "R1M1") -> tuple[int, Any]:
-                status, came = await http(served.port, "POST", f"/transcripts/{match_id}", body)
+                status, came = await http(served.port, "POST", f"/{kind}s/{match_id}", body)
                 return status, came.get("error_code", came.get("status"))
 
-            assert await post(transcript("tok-ref01-stranger")) == (400, "E012")
-            assert await post(transcript(player, "player:P01")) == (400, "E012")
-            assert await post(transcript(referee, "referee:REF02")) == (400, "E055")
-            assert await post(transcript(referee), "R1M2") == (400, "E050")
-            assert await post(transcript(referee, match_id="R9M9"), "R9M9") == (400, "E050")
+            assert await post(document(kind, "tok-ref01-stranger")) == (400, "E012")
+            assert await post(document(kind, player, "player:P01")) == (400, "E012")
+            assert await post(document(kind, referee, "referee:REF02")) == (400, "E055")
+            assert await post(document(kind, referee), "R1M2") == (400, "E050")
+            assert await post(document(kind, referee, match_id="R9M9"), "R9M9") == (400, "E050")
             assert await post(b"{") == (400, "E040")
             assert (await post(b" " * (MAX_DOCUMENT + 1)))[0] == 413
-            assert await served.log.kept("transcript/R1M1") is None
-            assert await post(transcript(referee)) == (200, "ACCEPTED")
-            kept = json.loads(await served.log.kept("transcript/R1M1") or b"")
-            assert kept["entries"][0]["message_type"] == "GAME_INVITATION"
+            assert await post(document(kind, referee, league_id="another")) == (400, "E053")
+            assert await served.log.kept(name) is None
+            assert await post(document(kind, referee)) == (200, "ACCEPTED")
+            kept = json.loads(await served.log.kept(name) or b"")
+            if kind == "transcript":
+                assert kept["entries"][0]["message_type"] == "GAME_INVITATION"
+            else:
+                assert kept == [{"A": "even", "B": "odd"}]
+                assert await post(document(kind, referee, attempt=2)) == (400, "E050")
+                assert await post(document(kind, referee, record="none")) == (400, "E043")
 
     asyncio.run(main())
 

@@ -177,6 +177,7 @@ async def programs(root: Path) -> AsyncIterator[list[Entry]]:
         entries = [
             Entry("manager", ports[0], "/mcp", MAX_BYTES, player.identity.auth_token or ""),
             Entry("manager, transcript", ports[0], "/transcripts/R1M1", MAX_DOCUMENT, identity.auth_token or ""),
+            Entry("manager, record", ports[0], "/records/R1M1", MAX_DOCUMENT, identity.auth_token or ""),
             Entry("manager, page", ports[0], "/api/standings", MAX_TRUSTED_BYTES),
             Entry("manager, MCP", ports[0], "/mcp", MAX_BYTES, headers=MCP),
             Entry("player", ports[1], "/mcp", MAX_TRUSTED_BYTES, from_manager[0]),
@@ -299,7 +300,7 @@ def _templates(entry: Entry) -> dict[str, str]:
         for kind, (method, field) in FIELDS.items():
             message = f'{{"message_type":"{kind}",{shown}"{field}":%s}}'
             called = f'{{"jsonrpc":"2.0","method":"{method}","params":{message}{NUMBERED}}}'
-            made[f"in {kind}.{field}{which}"] = message if "transcript" in entry.name else called
+            made[f"in {kind}.{field}{which}"] = message if entry.most == MAX_DOCUMENT else called
     return made
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from leaguekit import games
 from leaguekit.games.base import Game, Outcome, Question
+from leaguekit.referee.manager_client import RETRY_SECONDS
 from leaguekit.testing import play_league, play_match
+from leaguekit.transport.base import HttpAnswer
+from tests.agents.leagues import MANAGER_URL, Hall, in_virtual_time
 
 
 class Race(Game):
@@ -76,3 +83,34 @@ def test_the_seed_is_promised_before_the_first_move_and_revealed_at_the_end() ->
     assert len(over["match_seed"]) == 64
     # The choices on the wire stay short.
     assert [len(choice or "") for choice in match.choices.values()] == [100, 100]
+
+
+@pytest.mark.usefixtures("race")
+@in_virtual_time
+async def test_a_report_whose_record_is_missing_is_refused_and_comes_again_with_the_record(tmp_path: Path) -> None:
+    async with Hall(tmp_path, game_type="race") as hall:
+        hall.network.close(MANAGER_URL)
+        hall.network.listen(MANAGER_URL, hall.manager.handle, hall.manager.receive_document)
+        await hall.fill("random", "random", referees=1)
+        world = hall.referees[0]._world
+        real, posted, refused = world.caller.post, list[float](), list[bytes]()
+
+        async def failing(url: str, *rest: Any) -> HttpAnswer:
+            if "/records/" in url:
+                posted.append(asyncio.get_running_loop().time())
+                if len(posted) == 1:
+                    return HttpAnswer(503, b"")
+            answer = await real(url, *rest)
+            if b"E061" in answer.body:
+                refused.append(answer.body)
+            return answer
+
+        world.caller.post = failing  # type: ignore[method-assign]
+        await hall.operate("start")
+        await hall.end()
+        assert len(refused) == 1
+        first, second = posted
+        assert second - first == pytest.approx(RETRY_SECONDS, abs=0.1)
+        (match,) = hall.league.matches.values()
+        assert match.outcome is not None
+        assert match.outcome.ruling in ("WIN", "DRAW")

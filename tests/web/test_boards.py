@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
+from leaguekit.games import GAMES
+from leaguekit.games.base import SIDES, Game, Moves, Outcome, Question, Side
+from leaguekit.games.rock_paper_scissors import RockPaperScissors
 from leaguekit.league.settings import Settings
 from leaguekit.protocol.messages import MatchProgress
 from tests.agents.leagues import LEAGUE
@@ -132,3 +135,55 @@ def test_a_replay_goes_by_buttons_by_keys_and_by_itself_and_leads_to_other_match
 def _play(steps: Locator) -> None:
     steps.get_by_role("button", name="Play").click()
     expect(steps.get_by_role("button", name="Pause")).to_be_visible()
+
+
+def test_the_pictures_of_a_long_match_are_loaded_as_they_are_needed(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(GAMES, Counting.name, Counting())
+    with ThreadPoolExecutor(1) as thread:
+        log = thread.submit(played, Counting.name, "random", "random").result().log
+    with served(log, Settings(league_id=LEAGUE), tmp_path) as base:
+        visit = Visit(browser, base)
+        asked: list[str] = []
+        visit.page.on("request", lambda request: asked.append(request.url.partition("/api/pictures/")[2]))
+        page = visit.open("matches/R1M1")
+        steps = page.get_by_role("group", name="Steps of the game")
+        expect(page.locator(".game pre")).to_have_text("played: 120")
+        for button, shown in (("First", "0"), ("Last", "120"), ("Back", "119")):
+            steps.get_by_role("button", name=button).click()
+            expect(page.locator(".game pre")).to_have_text(f"played: {shown}")
+        assert list(filter(None, asked)) == ["R1M1?offset=100&limit=50", "R1M1?offset=0&limit=50"]
+        # The list has the latest moves, with their numbers.
+        expect(page.locator(".moves li")).to_have_count(30)
+        expect(page.locator(".moves")).to_have_attribute("start", "90")
+        visit.ended()
+
+
+class Counting(RockPaperScissors):
+    """120 turns, in which the sides move in turn. It has no picture."""
+
+    name = "counting"
+    max_turns = 120
+    picture = Game.picture
+
+    def start(self) -> Any:
+        return 0
+
+    def to_move(self, position: Any) -> tuple[Side, ...]:
+        return () if position == self.max_turns else (SIDES[position % 2],)
+
+    def question(self, position: Any, side: Side) -> Question:
+        return Question("count", ["up"], self.view(position, side))
+
+    def fault(self, position: Any, side: Side, move: Any) -> str | None:
+        return Game.fault(self, position, side, move)
+
+    def play(self, position: Any, moves: Moves) -> Any:
+        return position + len(moves)
+
+    def outcome(self, position: Any) -> Outcome | None:
+        return Outcome(None, "{A} and {B} have counted") if position == self.max_turns else None
+
+    def view(self, position: Any, side: Side | None) -> dict[str, Any]:
+        return {"played": position}

@@ -290,7 +290,7 @@ async def _print_result(
         print(json_line(result))
         _warn(standings, moves)
         return
-    display.print_line(f"\n{standings_table(standings)}\n")
+    display.print_line(f"\n{standings_table(standings, found['tie_breaks'])}\n")
     names = {row["player_id"]: row["display_name"] for row in standings}
     for sentence in [*found["ties"], found["first"]]:
         display.print_line(add_player_names(sentence, names))

@@ -6,7 +6,7 @@ depends on has changed in the meantime.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from leaguekit.formats import Format, FormatError
 from leaguekit.formats.base import Drawn, Ended, Game, PairingEngine, PastRound, Tournament, lot
@@ -39,10 +39,18 @@ def seed_players(settings: Settings, names: Mapping[str, str]) -> list[str]:
 
 def tournament(league: League, corrected: Mapping[str, MatchResult | None] | None = None) -> Tournament:
     """The completed rounds of a league, with other results for some matches if ``corrected`` has them."""
-    rounds = (round_ for round_ in league.rounds if round_.completed and not round_.remaining)
+    return _tournament(league, (one for one in league.rounds if one.completed and not one.remaining), corrected or {})
+
+
+def tournament_so_far(league: League) -> Tournament:
+    """The same with all games that have ended, also those of a round that is being played."""
+    return _tournament(league, league.rounds, {})
+
+
+def _tournament(league: League, rounds: Iterable[Round], corrected: Mapping[str, MatchResult | None]) -> Tournament:
     return Tournament(
         tuple(league.seeding),
-        tuple(_past_round(league, round_, corrected or {}) for round_ in rounds),
+        tuple(_past_round(league, round_, corrected) for round_ in rounds),
         bytes.fromhex(league.settings.seed_hex or ""),
         frozenset(name for name in league.seeding if league.players[name].out is not None),
         starters=league.starters,

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from leaguekit.league import queries
+from leaguekit.league.pairings import advancement
 from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Player, Referee, agent_order
 from leaguekit.league.rounds import MAX_MATCHES, match_count, start_fault
@@ -70,6 +71,8 @@ def status(league: League, _operation: Operation) -> dict[str, Any]:
     status: dict[str, Any] = {
         "league_id": settings.league_id,
         "title": settings.title,
+        "format": settings.format_text,
+        "advancement": advancement(league),
         "paused": league.paused,
         "seed_commitment": settings.seed_commitment,
         "held": sorted(league.held, key=match_numbers),
@@ -95,6 +98,7 @@ def _standings(league: League, _operation: Operation) -> dict[str, Any]:
         "first": first_place(rows, is_over=league.state == "LEAGUE_COMPLETED") if rows else None,
         "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
         "order": describe_order(league.settings),
+        "tie_breaks": league.settings.tie_breaks,
     }
 
 

@@ -7,12 +7,17 @@ of the player.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import reprlib
+import subprocess
+import sys
 from collections.abc import Iterator
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 import pyspiel
@@ -26,7 +31,18 @@ __all__ = ["OpenSpielGame"]
 # OpenSpiel writes before a move who makes it, or its number. A player knows both.
 _PREFIX = re.compile(r"^(?:\d+ - |[BW] (?=\w)|Pl\d: |\[P\d\]|Player:? \d (?:Action: )?|player=-?\d+ move=|p\d:|, )")
 # OpenSpiel loads these for another number of players unless it is told.
-_FOR_TWO = {"crazy_eights": {"players": 2}}
+_FOR_TWO = {name: {"players": 2} for name in ("crazy_eights", "hanabi")}
+# For how long parameters are tried.
+_TRIAL_SECONDS = 10
+# The types that a parameter may have, by the type of its default, and how they are called.
+_TYPES: dict[type, tuple[tuple[type, ...], str]] = {
+    bool: ((bool,), "True or False"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    str: ((str,), "a text"),
+}
+# The beginning of a position of a game of the chess family: its ranks, and who moves.
+_FEN = re.compile(r"(?:[A-Za-z?+~\d]+/){3,9}[A-Za-z?+~\d\[\]]+ [wb]( |$)")
 # The number of moves that a question may list.
 _MAX_OPTIONS = 500
 # Probabilities are floating-point numbers. Fractions up to this denominator are taken for what they were computed from.
@@ -53,8 +69,19 @@ class Position:
         full = {self.state.action_to_string(player, action): action for action in legal}
         if len(full) < len(legal):
             raise ValueError("two moves have the same text")
-        short = {_PREFIX.sub("", text).strip(): action for text, action in full.items()}
-        return short if len(short) == len(full) and "" not in short else full
+        short: dict[str, int] = {}
+        for text, action in full.items():
+            move = _PREFIX.sub("", text).strip(" ;")
+            if not move or (move in short and not self._are_same(player, short[move], action)):
+                return full
+            short.setdefault(move, action)
+        return short
+
+    def _are_same(self, player: int, one: int, another: int) -> bool:
+        """Whether two actions of a player lead to the same state, such as two dice that are used in either order."""
+        if player < 0 or self.state.is_simultaneous_node():
+            return False
+        return str(self.state.child(one)) == str(self.state.child(another))
 
     @cached_property
     def movers(self) -> tuple[Mover, ...]:
@@ -83,11 +110,12 @@ class OpenSpielGame(Game[Position]):
         if self._has_payoffs and math.isfinite(low) and math.isfinite(high):
             self.payoff_range = (low, high)
         self.rules = _rules(self._type, self._game)
+        self.chance = self._type.chance_mode != pyspiel.GameType.ChanceMode.DETERMINISTIC
 
     @classmethod
     def names(cls) -> Iterator[str]:
-        """The games that can be played."""
-        return (kind.short_name for kind in pyspiel.registered_games() if _fault_of(kind) is None)
+        """The games that can be played without parameters."""
+        return (kind.short_name for kind in _kinds().values() if _fault_of(kind) is None and _is_for_two(kind))
 
     def start(self) -> Position:
         return Position(self._game.new_initial_state())
@@ -175,23 +203,68 @@ class OpenSpielGame(Game[Position]):
 
 def _load(name: str, parameters: dict[str, Any]) -> Any:
     """OpenSpiel's game with these parameters. Raises ValueError, with the remedy."""
-    kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
-    kind = kinds.get(name)
+    kind = _kinds().get(name)
     if kind is None:
-        raise ValueError(f"OpenSpiel has no game {name!r}; `league games` lists them")
+        near = get_close_matches(name, _kinds(), 1)
+        hint = f"the nearest is {near[0]!r}" if near else "`league games openspiel` lists its games"
+        raise ValueError(f"OpenSpiel has no game {name!r}; {hint}")
     if (fault := _fault_of(kind)) is not None:
         raise ValueError(f"{name} {fault}")
-    unknown = parameters.keys() - kind.parameter_specification.keys()
-    if unknown:
-        known = ", ".join(sorted(kind.parameter_specification)) or "none"
-        raise ValueError(f"{name} has no parameter {', '.join(sorted(unknown))}; its parameters are: {known}")
-    try:
-        game = pyspiel.load_game(name, _FOR_TWO.get(name, {}) | parameters)
-    except (RuntimeError, TypeError) as error:
-        raise ValueError(f"OpenSpiel refuses {name} with {parameters}: {str(error).strip().splitlines()[-1]}") from None
+    given = _FOR_TWO.get(name, {}) | {one: _checked_value(kind, one, value) for one, value in parameters.items()}
+    if parameters:
+        _try_parameters(name, given)
+    game = pyspiel.load_game(name, given)
     if game.num_players() != 2:
         raise ValueError(f"{name} would have {game.num_players()} players, and a match has two")
     return game
+
+
+def _checked_value(kind: Any, parameter: str, value: Any) -> Any:
+    """The value of a parameter. Raises ValueError if a game has no such parameter, or if its type is wrong."""
+    specification = kind.parameter_specification
+    if parameter not in specification:
+        near = get_close_matches(parameter, specification, 1)
+        known = ", ".join(sorted(specification)) or "none"
+        hint = f"the nearest is {near[0]}" if near else f"its parameters are: {known}"
+        raise ValueError(f"{kind.short_name} has no parameter {parameter}; {hint}")
+    types = _TYPES.get(type(specification[parameter]))
+    if types is None:
+        raise ValueError(f"{parameter} cannot be set here")
+    if type(value) not in types[0]:
+        raise ValueError(f"{parameter} must be {types[1]}, such as {specification[parameter]!r}; got {value!r}")
+    if parameter == "fen" and _FEN.match(value) is None:
+        # OpenSpiel does not check it, and reads memory that it does not own.
+        raise ValueError(f"fen must be a position as FEN writes it; got {value!r}")
+    return float(value) if float in types[0] else value
+
+
+@cache
+def _kinds() -> dict[str, Any]:
+    """The types of OpenSpiel's games, by name."""
+    return {kind.short_name: kind for kind in pyspiel.registered_games()}
+
+
+def _is_for_two(kind: Any) -> bool:
+    """Whether a game is for two players without parameters."""
+    return kind.short_name in _FOR_TWO or kind.parameter_specification.get("players", 2) == 2
+
+
+def _try_parameters(name: str, parameters: dict[str, Any]) -> None:
+    """Raise ValueError if OpenSpiel refuses parameters, ends, or does not come to an end with them."""
+    command = [sys.executable, str(Path(__file__).with_name("trial.py")), name, json.dumps(parameters)]
+    try:
+        done = subprocess.run(  # noqa: S603 - it is our own program
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=_TRIAL_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"OpenSpiel takes more than {_TRIAL_SECONDS} seconds to begin {name} with these") from None
+    if done.returncode < 0:
+        raise ValueError(f"OpenSpiel breaks down in {name} with these")
+    if done.returncode:
+        lines = done.stdout.decode(errors="replace").strip().splitlines() or ["it does not say why"]
+        # Without the place in OpenSpiel's own files.
+        why = "; ".join(line.split(" ", 1)[-1] if line.startswith("/") else line for line in lines[:3])
+        raise ValueError(f"OpenSpiel refuses them: {why}")
 
 
 def _fault_of(kind: Any) -> str | None:

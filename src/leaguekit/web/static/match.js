@@ -62,7 +62,9 @@ export function render(main, data, live) {
   if (shown?.match.match_id !== match.match_id) stop();
   shown = data;
   again = () => render(main, data, live);
-  const now = { ...data.in_play, ...live?.playing[match.match_id] };
+  // At the end of the match the stream has it no more, before its page is requested again.
+  here.live = live?.playing[match.match_id] ?? here.live;
+  const now = { ...data.in_play, ...here.live };
   show(
     main,
     neighbours(data),

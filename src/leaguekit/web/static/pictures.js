@@ -62,7 +62,7 @@ function grid({ rows, row_labels: rowLabels = [], column_labels: columnLabels = 
   const label = (text, x, y) => svg("text.label", { x, y, "font-size": 11 }, shortened(text));
   const scale = rows[0].length > 10 ? 1 : rows[0].length > 4 ? 1.5 : 2.1;
   return svg(
-    "svg",
+    rows[0].length > 4 ? "svg" : "svg.small",
     {
       viewBox: `0 0 ${left + width + 1} ${height + bottom + 1}`,
       width: Math.round((left + width + 1) * scale),

@@ -1,0 +1,121 @@
+"""Every game of OpenSpiel for two players keeps the rules of the interface, and ends as OpenSpiel says."""
+
+from __future__ import annotations
+
+import pyspiel
+import pytest
+from comparing import compare_end, play_beside
+from game_list import COMPARED, FAST, PLAYED, REFUSED, SLOW
+from leaguekit_openspiel import OpenSpielGame
+
+from leaguekit.games import game, rules
+from leaguekit.games.base import SIDES, has_chance
+from leaguekit.games.pictures import picture_fault
+from leaguekit.games.testing import check_game
+from leaguekit.protocol.errors import ProtocolError
+
+# Playthroughs of each game here. `make games` makes 500.
+PLAYTHROUGHS = 20
+
+
+def test_the_list_names_every_game_for_two_players_once() -> None:
+    kinds = pyspiel.registered_games()
+    for_two = {
+        kind.short_name
+        for kind in kinds
+        if kind.min_num_players <= 2 <= kind.max_num_players
+        and kind.default_loadable
+        and kind.dynamics != pyspiel.GameType.Dynamics.MEAN_FIELD
+    }
+    assert sorted([*PLAYED, *REFUSED]) == sorted(for_two)
+    assert sorted(OpenSpielGame.names()) == sorted(PLAYED)
+    assert len(PLAYED) >= 75
+    assert len(COMPARED) == len({*COMPARED}) == 20
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_game_that_cannot_be_played_is_refused_with_the_reason(name: str) -> None:
+    with pytest.raises(ProtocolError, match=f"The game openspiel:{name} cannot be made: {name} {REFUSED[name]}"):
+        game(f"openspiel:{name}")
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_a_game_keeps_every_rule_of_the_interface(name: str) -> None:
+    check_game(game(f"openspiel:{name}"), seeds=range(1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SLOW)
+def test_a_slow_game_keeps_every_rule_of_the_interface(name: str) -> None:
+    check_game(game(f"openspiel:{name}"), seeds=range(1))
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_random_games_end_with_the_returns_of_openspiel(name: str) -> None:
+    for seed in range(PLAYTHROUGHS):
+        compare_end(name, seed)
+
+
+# In these a person writes a number too: that of a pit.
+NUMBERED = ("mancala",)
+
+
+@pytest.mark.parametrize("name", [name for name in FAST if name not in NUMBERED])
+def test_moves_are_words_and_not_the_numbers_of_actions(name: str) -> None:
+    for _, (ours, position, state) in zip(range(40), play_beside(name, 2), strict=False):
+        for side in SIDES:
+            if side in ours.to_move(position):
+                actions = state.legal_actions(SIDES.index(side))
+                options = ours.question(position, side).valid_options
+                assert not {str(action) for action in actions} & {*options}
+                assert not any(option.startswith(f"{action} -") for action in actions for option in options)
+
+
+@pytest.mark.parametrize(
+    ("name", "moves"),
+    [
+        ("chess", ["e4", "e5", "Nf3", "Nc6", "Bb5", "a6", "Bxc6"]),
+        ("kuhn_poker", [{"chance": "Deal:0"}, {"chance": "Deal:2"}, "Bet", "Pass"]),
+        ("go(board_size=9)", ["e5", "c3", "PASS"]),
+        ("connect_four", ["x3", "o3"]),
+        ("oshi_zumo(coins=9)", [{"A": "Bid: 3", "B": "Bid: 1"}, {"A": "Bid: 6", "B": "Bid: 0"}]),
+        ("nim", ["pile:3, take:3", "pile:4, take:1"]),
+    ],
+)
+def test_moves_are_written_as_a_person_would_write_them(name: str, moves: list[object]) -> None:
+    ours = game(f"openspiel:{name}")
+    position = ours.start()
+    for move in moves:
+        movers = ours.to_move(position)
+        step = move if isinstance(move, dict) else {movers[0]: move}
+        for side in movers:
+            if side == "chance":
+                assert step[side] in dict(ours.odds(position) or ())
+            else:
+                assert ours.fault(position, side, step[side]) is None
+        position = ours.play(position, step)
+
+
+def test_the_games_say_whether_they_have_chance_and_what_they_are() -> None:
+    chances = {
+        name: has_chance(game(f"openspiel:{name}")) for name in ("chess", "kuhn_poker", "backgammon", "goofspiel")
+    }
+    assert chances == {"chess": False, "kuhn_poker": True, "backgammon": True, "goofspiel": True}
+    assert rules("openspiel:go(board_size=9)").startswith("Go, as OpenSpiel plays it, with board_size 9, ")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("chess", "grid"), ("go(board_size=9)", "grid"), ("connect_four", "grid"), ("kuhn_poker", "text")],
+)
+def test_boards_are_recognised_and_everything_else_is_text(name: str, kind: str) -> None:
+    *_, (ours, position, _) = (one for _, one in zip(range(6), play_beside(name, 1), strict=False))
+    picture = ours.picture(ours.view(position, None))
+    assert picture is not None
+    assert picture_fault(picture) is None
+    assert picture["kind"] == kind
+
+
+def test_a_view_of_another_game_is_refused() -> None:
+    with pytest.raises(ValueError, match="this view has no observation"):
+        game("openspiel:chess").picture({"board": "........."})
