@@ -61,6 +61,14 @@ def test_if_everybody_has_met_everybody_the_sides_and_the_byes_stay_even(monkeyp
         assert {*byes.values()} == {2}
 
 
+def test_a_search_that_takes_too_long_allows_a_repetition(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leaguekit.formats.swiss._MAX_STEPS", 2)
+    met = PastRound((Game("P01", "P02", (1, 1)), Game("P03", "P04", (1, 1))), {})
+    pairs, byes = pair_in_any_case(Tournament(PLAYERS[:4], (met,)))
+    # The best player meets the nearest one again; a longer search would have found another opponent.
+    assert ({frozenset(pair) for pair in pairs}, byes) == ({frozenset({"P01", "P02"}), frozenset({"P03", "P04"})}, [])
+
+
 def test_a_league_is_exported_as_a_report_from_which_the_engine_makes_the_same_pairs() -> None:
     play = Play(players=9, referees=4, format="swiss(rounds=4)", seeding="rating", seeds={"Agent 3": 1900.4})
     with pytest.raises(FormatError, match="the league has not started"):
@@ -113,6 +121,12 @@ def test_a_report_of_every_round_is_read_back() -> None:
 def test_what_is_not_a_report_is_refused(text: str, why: str) -> None:
     with pytest.raises(FormatError, match=why):
         trf.read(text)
+
+
+def test_the_points_of_fide_need_no_line_of_their_own() -> None:
+    plain = Tournament(PLAYERS, (), scoring=trf.FIDE_SCORING)
+    assert "XXS" not in trf.write(plain, 3, a_first=True)
+    assert "XXS W=3.0 D=1.0 PAB=3.0" in trf.write(plain._replace(scoring=trf.Scoring()), 3, a_first=True)
 
 
 def test_a_report_has_at_most_9999_players() -> None:

@@ -13,6 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from leaguekit.league import commands
 from tests.league.play import Play, whole
 from tests.recovery.yard import Yard, table
 from tests.web.browsing import (
@@ -128,6 +129,30 @@ def test_no_page_is_wider_than_a_phone(browser: Browser, tmp_path: Path) -> None
         visit.page.add_init_script(f"sessionStorage.setItem('admin_token', '{ADMIN}')")
         for route in ROUTES:
             assert visit.open(route).evaluate("document.documentElement.scrollWidth") <= PHONE[0], route
+        visit.ended()
+
+
+def test_the_whole_table_with_technical_losses_fits_a_phone_with_a_scroll_bar(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=4, referees=1).begin()
+    play.do(commands.withdraw(play.league, "P02", "it hangs", play.now))
+    play.play_all()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=(360, 800))
+        page = visit.open()
+        expect(page.locator(".standings thead").get_by_text("Tech.")).to_be_visible()
+        hidden = page.locator(".standings .wide").evaluate("table => table.scrollWidth - table.clientWidth")
+        assert hidden == 0
+        visit.ended()
+
+
+def test_an_address_of_no_page_says_so(browser: Browser, tmp_path: Path) -> None:
+    play = whole()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        page = visit.open("match/R3M2")
+        expect(page.locator("h1")).to_have_text("Not here")
+        page.get_by_role("link", name="The league", exact=True).click()
+        expect(page.locator(".standings")).to_be_visible()
         visit.ended()
 
 

@@ -67,7 +67,7 @@ svg.chart{display:block;width:100%;min-width:22rem;height:auto}
 .matches td{overflow-wrap:anywhere}
 .matches tr:target td{background:var(--mark)}
 .matches .winner{font-weight:700}
-summary{cursor:pointer;color:var(--link);font-size:.85rem;width:max-content}
+summary{cursor:pointer;color:var(--link);font-size:.85rem;width:max-content;max-width:100%}
 pre{margin:.3rem 0;padding:.5rem .7rem;background:var(--sheet);border-radius:.3rem;overflow-x:auto;
 font:.78rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 .drawn{display:flex;gap:.7rem;align-items:flex-start}

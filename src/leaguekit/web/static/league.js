@@ -78,6 +78,8 @@ function standings(league, rows) {
   const heading = league.champion ? "Final table" : "Standings";
   // On a small screen only those tie-breaks have a column that were needed.
   const isNeeded = (value) => league.matches_played > 0 && rows.some((row) => row[value] !== null);
+  // They need the room of the movement there.
+  const hasTechnical = rows.some((row) => row.technical_losses > 0);
   const shown = rows.map((row) => ({
     key: row.id,
     kind: row.out || row.state === "SUSPENDED" ? "absent" : null,
@@ -106,13 +108,13 @@ function standings(league, rows) {
           heading,
           [
             [screenReaderText("Rank"), "n"],
-            [screenReaderText("Moved since the last round"), "moved"],
+            [screenReaderText("Moved since the last round"), hasTechnical ? "moved less" : "moved"],
             ["Player", "who"],
             ["Played", "n less"],
             [short("W", "on"), "n"],
             [short("D", "rawn"), "n"],
             [short("L", "ost"), "n"],
-            [h("span", { title: "Of those lost, without play" }, "Tech."), rows.some((row) => row.technical_losses > 0) ? "n" : "n less"],
+            [h("span", { title: "Of those lost, without play" }, "Tech."), hasTechnical ? "n" : "n less"],
             [abbreviation("H2H", HEAD_TO_HEAD), isNeeded("head_to_head") ? "n" : "n less"],
             [abbreviation("SB", SONNEBORN_BERGER), isNeeded("sonneborn_berger") ? "n" : "n less"],
             [short("P", "oin", "ts"), "n points"],
