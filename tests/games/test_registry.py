@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 from leaguekit.games.base import Game, Outcome, Question
 from leaguekit.games.even_odd import EvenOdd
 
+NAMES = ["connect_four", "even_odd", "prisoners_dilemma", "rock_paper_scissors", "tic_tac_toe"]
+
 
 class Base(Game):
     def start(self):
@@ -68,7 +70,7 @@ def found_in(package):
 
 @pytest.mark.proves("000-L0121")
 def test_every_game_of_the_package_is_found_under_its_name():
-    assert sorted(games.GAMES) == ["even_odd", "rock_paper_scissors", "tic_tac_toe"]
+    assert sorted(games.GAMES) == sorted(NAMES)
     for name in games.GAMES:
         assert games.game(name) is games.GAMES[name]
         assert games.game(name).name == name
@@ -85,9 +87,7 @@ def test_an_unknown_game_is_refused_with_the_games_there_are(name):
     with pytest.raises(ProtocolError) as refused:
         games.game(name)
     assert refused.value.code == "E049"
-    assert refused.value.detail == (
-        f"There is no game {name!r} here; the games are even_odd, rock_paper_scissors, tic_tac_toe."
-    )
+    assert refused.value.detail == (f"There is no game {name!r} here; the games are {', '.join(NAMES)}.")
 
 
 @pytest.mark.proves("003-L0010", "003-L0012")
@@ -107,7 +107,7 @@ def test_a_new_game_is_one_new_module(tmp_path):
         text=True,
         check=True,
     )
-    assert done.stdout.split() == ["call_a_coin", "even_odd", "rock_paper_scissors", "tic_tac_toe"]
+    assert done.stdout.split() == ["call_a_coin", *NAMES]
 
 
 def test_only_named_games_that_a_module_defines_itself_are_its_games(package):

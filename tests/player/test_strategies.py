@@ -107,9 +107,11 @@ def test_a_strategy_plays_a_game_that_it_has_never_heard_of_or_says_that_it_cann
 
 def test_the_strategies_that_fit_a_game_are_those_with_an_idea_of_it() -> None:
     for_every_game = ["random", "alternating", "history_based"]
-    assert strategies_for("even_odd") == [name for name in STRATEGIES if name != "search"]
+    assert strategies_for("even_odd") == ["random", "always_even", "always_odd", *for_every_game[1:], "frequency"]
     assert strategies_for("rock_paper_scissors") == [*for_every_game, "frequency"]
     assert strategies_for("tic_tac_toe") == [*for_every_game, "frequency", "search"]
+    assert strategies_for("connect_four") == [*for_every_game, "frequency", "search"]
+    assert strategies_for("prisoners_dilemma") == ["random", "always_C", "always_D", *for_every_game[1:]]
     assert strategies_for("nim") == for_every_game
 
 
@@ -555,7 +557,7 @@ def test_search_plays_what_it_has_found_when_a_game_is_too_large(monkeypatch: py
 
 
 def test_search_refuses_what_it_cannot_play() -> None:
-    assert games_of(STRATEGIES["search"]) == ("tic_tac_toe",)
+    assert games_of(STRATEGIES["search"]) == ("connect_four", "tic_tac_toe")
     for ctx, why in ((even_odd(), "search cannot play even_odd"), (board("?", "X"), "search cannot read the board")):
         with pytest.raises(CannotPlay, match=f"^{why}"):
             STRATEGIES["search"](ctx)

@@ -6,14 +6,16 @@ Columns are numbered 1 to 7 from the left. A board is its six rows from the top,
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from leaguekit.games.base import SIDES, Game, Moves, Outcome, Question, Side, turn_fault
+from leaguekit.games.base import SIDES, Game, Knowledge, Moves, Outcome, Question, Side, turn_fault
 from leaguekit.games.pictures import Colour, cell
 
 COLUMNS, ROWS = 7, 6
 DISCS: dict[Side, str] = {"A": "R", "B": "Y"}
+COLOURS: dict[str, Colour] = {"R": "red", "Y": "yellow"}
 FREE = "."
 # A cell is a bit: column by column from the left, and from the bottom up. Each column has one bit more than it has
 # cells, which is never set, so that lines do not run from one column into the next one.
@@ -22,17 +24,17 @@ PLACES = [column * HEIGHT for column in range(COLUMNS)]
 COLUMN = (1 << ROWS) - 1
 TOP = [1 << column * HEIGHT + ROWS - 1 for column in range(COLUMNS)]
 BOTTOM = [1 << column * HEIGHT for column in range(COLUMNS)]
+CELLS = sum(COLUMN << place for place in PLACES)
 # Steps from a cell to the next one of a line: up, along a row, and along both diagonals.
 STEPS = (1, HEIGHT, HEIGHT - 1, HEIGHT + 1)
 
 
 class Position(NamedTuple):
-    """The discs of the side that moves, and of the other one, as bits; the turns played, and the last column."""
+    """The discs of the side that moves, and of the other one, as bits; the turns played."""
 
     mine: int = 0
     theirs: int = 0
     turn: int = 0
-    last: int | None = None
 
     def columns(self) -> list[int]:
         """The columns that are not full."""
@@ -86,57 +88,67 @@ class ConnectFour(Game[Position]):
         return f"Move must be a column that is not full ({', '.join(map(str, columns))}), got {reprlib.repr(move)}"
 
     def play(self, position: Position, moves: Moves) -> Position:
-        mine, theirs, turn, _ = position
+        mine, theirs, turn = position
         (column,) = moves.values()
         # Adding to the lowest cell of a column carries to its lowest free one.
         discs = mine | theirs
-        return Position(theirs, mine | (discs + BOTTOM[column - 1] & ~discs), turn + 1, column)
+        return Position(theirs, mine | (discs + BOTTOM[column - 1] & ~discs), turn + 1)
 
     def outcome(self, position: Position) -> Outcome | None:
-        if line_in(position.theirs):
+        if line := line_in(position.theirs):
             winner = SIDES[1 - position.turn % 2]
-            return Outcome(winner, f"{{{winner}}} has four in a line, with a disc in column {position.last}")
+            columns = [column for column, place in enumerate(PLACES, start=1) if line >> place & COLUMN]
+            where = f"column {columns[0]}" if len(columns) == 1 else f"columns {columns[0]} to {columns[-1]}"
+            return Outcome(winner, f"{{{winner}}} has four in a line, in {where}")
         if position.turn == self.max_turns:
             return Outcome(None, "The board is full and neither {A} nor {B} has four in a line")
         return None
 
     def view(self, position: Position, side: Side | None) -> dict[str, Any]:
-        public: dict[str, Any] = {"board": position.board(), "last_column": position.last}
+        public: dict[str, Any] = {"board": position.board()}
         return public if side is None else public | {"your_disc": DISCS[side]}
 
     def picture(self, view: dict[str, Any]) -> dict[str, Any]:
-        position = self.position(view)
-        marked = line_in(position.theirs)
-        if position.last is not None:
-            # The highest disc of the last column.
-            column = (position.mine | position.theirs) >> (position.last - 1) * HEIGHT & COLUMN
-            marked |= 1 << (position.last - 1) * HEIGHT + column.bit_length() - 1 if column else 0
-        colours: dict[str, Colour] = {"R": "red", "Y": "yellow"}
+        line = line_in(self.position(view).theirs)
         rows = [
             [
-                cell(disc.strip(FREE), colours.get(disc), marked=bool(marked >> number * HEIGHT + ROWS - 1 - row & 1))
-                for number, disc in enumerate(cells)
+                cell(disc.strip(FREE), COLOURS.get(disc), marked=bool(line >> place + row & 1))
+                for place, disc in zip(PLACES, discs, strict=True)
             ]
-            for row, cells in enumerate(view["board"])
+            for row, discs in zip(reversed(range(ROWS)), view["board"], strict=True)
         ]
         return {"kind": "grid", "rows": rows, "column_labels": [str(column) for column in range(1, COLUMNS + 1)]}
 
+    def worth(self, known: Knowledge) -> Callable[[Any], float]:
+        """Win, else block, else do not let the opponent win on top of this disc, else play near the centre."""
+        position = self.position(known.view)
+        discs = position.mine | position.theirs
+
+        def worth(column: Any) -> float:
+            disc = discs + BOTTOM[column - 1] & ~discs
+            if line_in(position.mine | disc):
+                return 3
+            if line_in(position.theirs | disc):
+                return 2
+            central = 1 - abs(column - (COLUMNS + 1) / 2) / COLUMNS
+            return central - (line_in(position.theirs | disc << 1 & CELLS) > 0)
+
+        return worth
+
     def position(self, view: dict[str, Any]) -> Position:
-        board, last = view.get("board"), view.get("last_column")
+        board = view.get("board")
         bits = dict.fromkeys((*DISCS.values(), FREE), 0)
         if not (isinstance(board, list) and len(board) == ROWS and all(map(_is_row, board))):
             raise ValueError(f"cannot read the board {reprlib.repr(board)}")
-        for row, cells in enumerate(board):
-            for column, disc in enumerate(cells):
-                bits[disc] |= 1 << column * HEIGHT + ROWS - 1 - row
+        for row, discs in zip(reversed(range(ROWS)), board, strict=True):
+            for place, disc in zip(PLACES, discs, strict=True):
+                bits[disc] |= 1 << place + row
         a, b = bits["R"], bits["Y"]
-        discs = a | b
-        # Nothing hangs in the air: in each column the discs are the lowest bits.
-        if a.bit_count() - b.bit_count() not in (0, 1) or (discs + sum(BOTTOM)) & discs:
+        turn = (a | b).bit_count()
+        # A began. No disc is above a free cell: in each column the discs are the lowest bits.
+        if a.bit_count() - b.bit_count() not in (0, 1) or ((a | b) + sum(BOTTOM)) & (a | b):
             raise ValueError(f"cannot read the board {reprlib.repr(board)}")
-        count = discs.bit_count()
-        mine, theirs = (a, b) if count % 2 == 0 else (b, a)
-        return Position(mine, theirs, count, last if type(last) is int and 1 <= last <= COLUMNS else None)
+        return Position(a, b, turn) if turn % 2 == 0 else Position(b, a, turn)
 
 
 def _is_row(row: Any) -> bool:

@@ -1,8 +1,8 @@
 """The prisoner's dilemma, repeated: in every turn both sides cooperate (C) or defect (D) at once.
 
 If both cooperate, each gets 3. If both defect, each gets 1. A side that defects alone gets 5, and the other one gets 0.
-The payoff of a match is the mean over its turns; the table is ranked by it. With ``noise``, chance turns each move into
-the other one with that probability. ``turns`` is the number of turns, which both sides know.
+The payoff of a match is the mean over its turns, and the table is ranked by it. Both sides know the number of turns.
+With ``noise``, such as 0.05, chance turns each move into the other one with that probability.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from leaguekit.games.base import CHANCE, SIDES, Game, Mover, Moves, Odds, Outcom
 COOPERATE, DEFECT = "C", "D"
 MOVES = (COOPERATE, DEFECT)
 PAYOFFS = {"CC": (3, 3), "CD": (0, 5), "DC": (5, 0), "DD": (1, 1)}
-MAX_TURNS = 10_000
+MAX_TURNS = 1_000
 # The noise is a number of thousandths.
 NOISE_STEPS = 1_000
 

@@ -14,7 +14,8 @@ const STAGES = {
   DRAWING_NUMBER: "the number is drawn",
   FINISHED: "has ended",
 };
-const GAMES = { even_odd: "even/odd", rock_paper_scissors: "rock, paper, scissors", tic_tac_toe: "tic-tac-toe" };
+const GAMES = { even_odd: "even/odd", rock_paper_scissors: "rock, paper, scissors", tic_tac_toe: "tic-tac-toe",
+  connect_four: "connect four", prisoners_dilemma: "the prisoner's dilemma" };
 const STATUS = {
   scheduled: "to come",
   waiting: "waits to begin",
