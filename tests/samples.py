@@ -339,6 +339,7 @@ SAMPLES: tuple[m.Message, ...] = (
         deadline=THEN,
         arrived=["P01"],
         position={"board": "X........"},
+        picture={"kind": "grid", "rows": [["X", "", ""], ["", "", ""], ["", "", ""]]},
     ),
     m.MatchProgressAck(**_manager, status="ACKNOWLEDGED", match_id="R1M1"),
     m.MatchRecord(

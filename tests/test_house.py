@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from leaguekit.games import GAMES
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "leaguekit"
 
@@ -56,11 +58,6 @@ NAMES_THE_GAME = {
     "protocol/examples.py": "the documents' examples",
     "protocol/fields.py": "the examples in the schemas",
     "transport/dialects/requests.py": "a field that one agent of the field expects",
-    "web/drawings.py": "the drawing of the game, in the table of all drawings",
-    "web/report_style.py": "the colours of the drawing",
-    "web/static/games.js": "the drawing of the game, in the table of all drawings",
-    "web/static/style.css": "the colours of the drawing",
-    "web/static/words.js": "the name of the game for people, in the table of all names",
     "kit/": "ids and sentences of checks, by the documents",
     "cli/run.py": "the help names the default game",
     "starters/": "programs of beginners, which play the default game by the documents",
@@ -174,6 +171,15 @@ def test_the_game_of_the_documents_is_named_in_few_files() -> None:
                 assert allowed in NAMES_THE_GAME, f"{name} contains {found[0]!r}"
                 named.add(allowed)
     assert named == set(NAMES_THE_GAME)
+
+
+def test_what_draws_games_names_none_of_them() -> None:
+    names = re.compile("|".join(GAMES))
+    for folder in ("web", "gateway"):
+        for path in (SOURCE / folder).rglob("*.*"):
+            if path.suffix in {".py", ".js", ".css", ".html"}:
+                assert not names.search(path.read_text()), path
+    assert not names.search((SOURCE / "cli" / "boards.py").read_text())
 
 
 def test_every_module_says_what_it_is_for() -> None:

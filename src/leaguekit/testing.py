@@ -21,6 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+from leaguekit.agents.game_loading import known_name
 from leaguekit.agents.logs import restored_logging
 from leaguekit.agents.serving import Agent
 from leaguekit.agents.world import World
@@ -157,6 +158,7 @@ def play_league(
 ) -> PlayedLeague:
     """Play a whole league, from the registrations to the final table. ``players`` is by name; the first is P01."""
     __tracebackhide__ = True
+    game = known_name(game)
     rules_of(game)
     if len(players) < 2:
         raise ValueError(f"a league needs at least two players, got {len(players)}")
@@ -172,6 +174,7 @@ def play_league(
 def _play_series(
     choose: Entrant, opponent: Entrant, game: str, seed: int, roles: list[MatchRole], *, strict: bool
 ) -> list[PlayedMatch]:
+    game = known_name(game)
     rules_of(game)
     pair = {ME: _make_player(choose, "P01", game), OPPONENT: _make_player(opponent, "P02", game)}
     __tracebackhide__ = True
@@ -197,7 +200,7 @@ def _logged_unless(strict: bool) -> Iterator[None]:
 def _make_player(entrant: Entrant, name: str, game: str) -> Player:
     """A player. Raises CannotPlay if its strategy is a built-in one that cannot play the game."""
     if isinstance(entrant, Player):
-        return Player(name, entrant.strategy, games=entrant.games, version=entrant.version)
+        return Player(name, entrant.strategy, games=entrant.given_games, version=entrant.version)
     strategy = load(entrant) if isinstance(entrant, str) else entrant
     check_can_play(str(getattr(strategy, "__name__", strategy)), strategy, game)
     return Player(name, strategy)

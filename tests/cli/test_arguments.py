@@ -19,8 +19,16 @@ from leaguekit.cli import main
             "usage: league simulate ",
             "there is no option --leagues; `league simulate --help` lists the options",
         ),
-        ("simulate --game tictactoe", "usage: league simulate ", "there is no 'tictactoe'; did you mean tic_tac_toe?"),
-        ("simulate --game go", "usage: league simulate ", "argument --game: invalid choice: 'go' (choose from "),
+        (
+            "simulate --game tictactoe",
+            "usage: league simulate ",
+            "no game 'tictactoe' here; did you mean 'tic_tac_toe'?",
+        ),
+        (
+            "simulate --game go",
+            "usage: league simulate ",
+            "argument --game: There is no game 'go' here; the games ",
+        ),
         (
             "simulate --strategies mine:a mine:b",
             "usage: league simulate ",

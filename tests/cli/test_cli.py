@@ -39,7 +39,7 @@ def test_help_has_examples(command: Command, arguments: list[str]) -> None:
 def test_the_help_shows_six_commands_first_and_every_command_once_in_a_group() -> None:
     listed = league("--help").stdout.partition("options:")[0]
     sections = [section.splitlines() for section in listed.split("\n\n")[2:] if section]
-    titles = ["begin with:", "play:", "write an agent:", "host:", "operate:", "look back:", "tools:"]
+    titles = ["begin with:", "play:", "write an agent or a game:", "host:", "operate:", "look back:", "tools:"]
     assert [lines[0] for lines in sections] == titles
     assert len(sections[0]) == 1 + 6
     names = [line.split()[0] for lines in sections for line in lines[1:]]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from leaguekit.cli import screen as screens
+from leaguekit.cli.boards import draw_boards
 from leaguekit.cli.live_view import news_text, render_league
 from leaguekit.cli.screen import Cell, Screen, render_line, right_aligned, supports_screen
 from leaguekit.cli.tables import LTR_MARK, shorten, table, width, with_ltr_mark
@@ -187,12 +188,16 @@ def visible(state: Live, columns: int, lines: int, *notes: str, monkeypatch: pyt
     return put(state, columns, lines, *notes, monkeypatch=monkeypatch).seen()
 
 
+BOARD = {"kind": "grid", "rows": [["X", "O", ""], ["", "X", ""], ["", "", ""]]}
+
+
 def with_boards(**positions: Any) -> Live:
     """A league of tic-tac-toe in its second round. R2M1 and R2M2 are in play, unless ``R2M2`` is its result."""
     state = live(playing=2, results=0, game_type="tic_tac_toe")
-    state.playing["R2M1"].position = positions["R2M1"]
+    state.playing["R2M1"].picture = positions["R2M1"]
+    state.playing["R2M1"].missing = ["P02"]
     if isinstance(positions["R2M2"], dict):
-        state.playing["R2M2"].position = positions["R2M2"]
+        state.playing["R2M2"].picture = positions["R2M2"]
     else:
         del state.playing["R2M2"]
         row = MatchRow(match_id="R2M2", round_id=2, a=who(1), b=who(6), status="ended", ended_at=at(-1))
@@ -202,29 +207,67 @@ def with_boards(**positions: Any) -> Live:
 
 
 def test_the_boards_of_a_round_are_beside_each_other_in_play_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = with_boards(R2M1={"board": "XO..X....", "moves": [0, 1, 4]}, R2M2=(("0,1,2", "3,4"), "P01"))
+    state = with_boards(R2M1=BOARD, R2M2=(("0,1,2", "3,4"), "P01"))
     lines = visible(state, 80, 30, monkeypatch=monkeypatch)
     first = lines.index("Boards") + 1
-    assert lines[first : first + 5] == [
-        " X │ O │ ·   R2M1                      X │ X │ X   R2M2",
-        "───┼───┼───  X Alice                  ───┼───┼───  X Alice",
-        " · │ X │ ·   O 李雷的机器人            O │ O │ ·   O Zoë",
-        "───┼───┼───                           ───┼───┼───",
-        " · │ · │ ·   李雷的机器人 to move      · │ · │ ·   Alice wins",
+    assert lines[first : first + 6] == [
+        "X O ·  R2M1                    X X X  R2M2",
+        "· X ·  Alice                   O O ·  Alice",
+        "· · ·  李雷的机器人            · · ·  Zoë",
+        "       李雷的机器人 to move           Alice wins",
+        "                                      Alice has X, Zoë has O",
+        "",
     ]
 
 
-@pytest.mark.parametrize("board", [None, 7, "X", "?" * 9, "XXXXXXXXX"])
-def test_what_is_not_a_board_is_not_drawn(board: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    state = with_boards(R2M1={"board": board}, R2M2={})
+@pytest.mark.parametrize("picture", [{}, {"kind": "grid"}, {"kind": "grid", "rows": [["\n", 7]]}, {"kind": "text"}])
+def test_what_is_not_a_picture_is_not_drawn(picture: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    state = with_boards(R2M1=picture, R2M2={})
     assert "Boards" not in visible(state, 80, 30, monkeypatch=monkeypatch)
 
 
 def test_a_small_terminal_has_no_room_for_boards(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = with_boards(R2M1={"board": "XO..X....", "moves": [0, 1, 4]}, R2M2={})
+    state = with_boards(R2M1=BOARD, R2M2={})
     assert "Boards" in visible(state, 80, 24, monkeypatch=monkeypatch)
     assert "Boards" not in visible(state, 80, 18, monkeypatch=monkeypatch)
-    assert "Boards" not in visible(state, 30, 24, monkeypatch=monkeypatch)
+    assert "Boards" not in visible(state, 25, 24, monkeypatch=monkeypatch)
+
+
+CARDS = {"kind": "cards", "hands": [{"label": "P01", "cards": ["K", None]}, {"label": "P02", "cards": [None]}]}
+LABELLED = {
+    "kind": "grid",
+    "rows": [["♜", {"text": "♙", "colour": "white", "marked": True}], [{"text": "", "colour": "blue"}, ""]],
+    "row_labels": ["10", "9"],
+    "column_labels": ["a", "b"],
+}
+
+
+@pytest.mark.parametrize(
+    ("picture", "expected"),
+    [
+        (CARDS, ["Alice        K ▒▒", "李雷的机器人 ▒▒", "", ""]),
+        (LABELLED, ["10 ♜ ♙", "9  ■ ·", "   a b", ""]),
+        ({"kind": "text", "text": "one\n  two\nthree\nfour\nfive"}, ["one", "  two", "three", "four", "five"]),
+    ],
+)
+def test_every_kind_of_picture_is_drawn(
+    picture: dict[str, Any], expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = visible(with_boards(R2M1=picture, R2M2={}), 80, 30, monkeypatch=monkeypatch)
+    first = lines.index("Boards") + 1
+    drawn = [re.split(r"  (?=R2M1|Alice$|李雷的机器人( to move)?$)", line)[0] for line in lines[first:]]
+    assert [line.rstrip() for line in drawn[: len(expected)]] == expected
+
+
+def test_a_cell_has_its_colour_and_its_mark() -> None:
+    state = with_boards(R2M1=LABELLED, R2M2={})
+    cells = [cell for line in draw_boards(state, 0, 80, 20) for cell in line]
+    assert [(cell.text, cell.style) for cell in cells if cell.text in "♙■·"] == [
+        ("♙", "white marked"),
+        ("■", "blue"),
+        ("·", "dim"),
+    ]
+    assert "\x1b[97;40;7m♙" in render_line([one for one in cells if one.text == "♙"], 80, coloured=True)
 
 
 def test_news_name_players_and_say_a_name_once() -> None:

@@ -140,8 +140,10 @@ def test_tic_tac_toe_is_drawn_and_without_a_drawing_each_move_is_told_once(comma
     boards = reported(
         command, played("tic_tac_toe", "random", "frequency").store(tmp_path / "board.db"), tmp_path / "board"
     )
-    (board,) = [attributes for _, attributes in boards.tags if attributes.get("class") == "board"]
-    assert re.fullmatch(r"board: ([XO-] ){2}[XO-](, ([XO-] ){2}[XO-]){2}", board["aria-label"] or "")
+    assert [attributes["class"] for tag, attributes in boards.tags if tag == "figure"] == ["picture of-grid"]
+    labels = [attributes.get("aria-label") or "" for tag, attributes in boards.tags if tag == "svg"]
+    board = r"Board, row by row: ([XO–] ){2}[XO–](; ([XO–] ){2}[XO–]){2}"
+    assert sum(re.fullmatch(board, label) is not None for label in labels) == 1
     reported(
         command, played("rock_paper_scissors", "random", "frequency").store(tmp_path / "throws.db"), tmp_path / "throws"
     )

@@ -269,7 +269,7 @@ def test_where_nothing_answers_is_said_at_once(league: Any) -> None:
     ("arguments", "text"),
     [
         (["--opponent", "clever"], "There is no strategy 'clever'"),
-        (["--game", "chess"], "invalid choice: 'chess'"),
+        (["--game", "chess"], "There is no game 'chess' here"),
         (
             ["--game", "tic_tac_toe", "--opponent", "always_odd"],
             "always_odd cannot play tic_tac_toe; these can: random",

@@ -67,7 +67,7 @@ def test_a_view_shows_the_whole_position() -> None:
     "board", [None, [], ["......."] * 5, [*["......."] * 5, "YY....."], ["R......", *["......."] * 5], ["x......"] * 6]
 )
 def test_what_is_not_a_board_is_refused(board) -> None:
-    with pytest.raises(ValueError, match="^cannot read the board"):
+    with pytest.raises(ValueError, match=r"^cannot read the board"):
         GAME.position({"board": board})
 
 

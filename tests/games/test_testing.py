@@ -188,6 +188,8 @@ class HandsOutItsOwn(OnOneBoard):
 class Endless(RockPaperScissors):
     """The position is how often both have thrown."""
 
+    picture = Game.picture
+
     def start(self):
         return 0
 
@@ -446,7 +448,11 @@ BROKEN = {
     ),
     "moody": (Moody(), "the same moves must always lead to the same positions"),
     "number in the public view": (
-        broken(EvenOdd, view=lambda self, position, side: {} if side else {"number": position.number}),
+        broken(
+            EvenOdd,
+            view=lambda self, position, side: {} if side else {"number": position.number},
+            picture=Game.picture,
+        ),
         "the public must not see what A does not see",
     ),
     "number in a question": (

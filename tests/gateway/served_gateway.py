@@ -114,7 +114,7 @@ async def play_in_page(page: Any, name: str, code: str = "") -> None:
     await page.locator("#seat").wait_for()
     seen = ""
     while True:
-        fresh = f'#turn:not([hidden]) #moves:not([data-turn="{seen}"]) button:not(:disabled)'
+        fresh = f'#turn:not([hidden]) #moves:not([data-turn="{seen}"]) :is(button:not(:disabled), .choice)'
         await page.locator(f'{fresh}, #status:has-text("is over")').first.wait_for()
         if "is over" in await page.locator("#status").text_content():
             return

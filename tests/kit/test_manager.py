@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from leaguekit.agents.world import World
+from leaguekit.formats import FORMATS, Format
+from leaguekit.formats.base import Drawn, Ended, PairingEngine, Tournament
 from leaguekit.kit.checks import Check, CheckSettings, Failed, Outcome, run_checks
 from leaguekit.kit.exchanges import IncomingRequest
 from leaguekit.kit.manager import CHECKS, check_manager
@@ -32,11 +34,13 @@ URL = "http://127.0.0.1:7000/mcp"
 ADMIN = "adm-the-operators-own"
 
 
-async def _run_checks(root: Path, mutant: Mutant, checks: Sequence[Check[ManagerHarness]] = CHECKS) -> list[Outcome]:
+async def _run_checks(
+    root: Path, mutant: Mutant, checks: Sequence[Check[ManagerHarness]] = CHECKS, **more: Any
+) -> list[Outcome]:
     network = MemoryKitNetwork()
     own = network.world(root, seed=2)
     world = World(mutant.caller(network.memory), root, own.now, own.entropy, inline=True)
-    settings = Settings(league_id="league_under_test", seed_hex="5e" * 32, announce_lead=mutant.announce_lead)
+    settings = Settings(league_id="league_under_test", seed_hex="5e" * 32, announce_lead=mutant.announce_lead, **more)
     manager = Manager(world, MemoryLog(), settings, URL, ADMIN)
     await manager.open()
     network.memory.listen(URL, mutant.handler(manager.handle))
@@ -54,6 +58,70 @@ async def _run_checks(root: Path, mutant: Mutant, checks: Sequence[Check[Manager
 def test_our_own_manager_passes_every_check(tmp_path: Path) -> None:
     outcomes = loop.run(_run_checks(tmp_path, Mutant()))
     assert [(one.check.id, one.evidence, one.reason) for one in outcomes if one.state != "passed"] == []
+
+
+# What does not apply to a format, and is not judged.
+NOT_EVERYBODY = ["league.pairs"]
+OWN_RANKING = ["league.pairs", "end.ties"]
+
+
+@pytest.mark.parametrize(
+    ("more", "not_run"),
+    [
+        ({"format": "swiss"}, NOT_EVERYBODY),
+        ({"format": "swiss(rounds=3)"}, NOT_EVERYBODY),
+        ({"format": "knockout"}, OWN_RANKING),
+        ({"format": "knockout(best_of=3, third_place=true)"}, OWN_RANKING),
+        ({"format": "gauntlet(challengers=2)"}, ["round.whole", "league.pairs"]),
+        ({"rounds": "double"}, []),
+    ],
+    ids=str,
+)
+def test_our_own_manager_passes_every_check_in_every_format(
+    more: dict[str, Any], not_run: list[str], tmp_path: Path
+) -> None:
+    outcomes = loop.run(_run_checks(tmp_path, Mutant(), **more))
+    assert failed(outcomes) == set()
+    assert [one.check.id for one in outcomes if one.state != "passed"] == not_run
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("swiss(rounds=1)", "its league, swiss(rounds=1), has one round only; check a league with more rounds"),
+        ("gauntlet", "the kit needs two matches in a round, and the format is gauntlet; check another one"),
+    ],
+)
+def test_a_league_that_is_too_small_for_the_checks_is_not_said_to_be_wrong(
+    text: str, reason: str, tmp_path: Path
+) -> None:
+    outcomes = loop.run(_run_checks(tmp_path, Mutant(), format=text))
+    assert [one.check.id for one in outcomes if one.state == "failed"] == []
+    assert [one.reason for one in outcomes if one.is_our_fault] == [reason]
+
+
+class AnAuthorsFormat(Format):
+    """Two rounds. In the second one, two players meet, and the others have a bye."""
+
+    name = "an_authors_format"
+    advancement = "The table decides."
+
+    def ended(self, tournament: Tournament) -> Ended | None:
+        return Ended("Both rounds have been played.", []) if len(tournament.rounds) == 2 else None
+
+    def draw(self, tournament: Tournament, engine: PairingEngine | None = None) -> Drawn:
+        a, b, c, d = tournament.entrants
+        return Drawn([(a, b)], [c, d], "", []) if tournament.rounds else Drawn([(a, b), (c, d)], [], "", [])
+
+
+def test_byes_count_as_the_manager_announces_them_in_a_format_that_the_kit_does_not_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(FORMATS, AnAuthorsFormat.name, AnAuthorsFormat)
+    monkeypatch.setattr("leaguekit.kit.manager.harness.find_format", lambda _text: None)
+    outcomes = loop.run(_run_checks(tmp_path, Mutant(), format=AnAuthorsFormat.name))
+    assert failed(outcomes) == set()
+    assert [one.check.id for one in outcomes if one.state != "passed"] == ["round.whole", *OWN_RANKING]
 
 
 def test_a_manager_whose_league_has_started_is_not_said_to_be_wrong(tmp_path: Path) -> None:

@@ -126,6 +126,58 @@ class TestSwiss:
         play.play_all()
         assert findings(play.log) == []
 
+    def test_a_late_player_is_paired_from_the_next_draw_on_and_has_lost_the_rounds_before(self) -> None:
+        play = Play(players=8, referees=4, format="swiss(rounds=4)", seeding="lot", seed_hex="ef" * 32).begin()
+        play.play_round()
+        play.draw()
+        play.announce()
+        # The second round is in play. The first one counts as an absence at once, the second one at its end.
+        late = play.player(9, added_by_operator=True)
+        assert (play.league.seeding[-1], play.league.players[late].state) == (late, "ACTIVE")
+        assert (play.league.table.rows[late].unplayed, play.league.starters) == (1, 8)
+        play.play_round()
+        assert play.league.table.rows[late].unplayed == 2
+        play.draw()
+        third = play.league.rounds[2]
+        assert late in {player for name in third.matches for player in play.match(name).players} | {*third.byes}
+        assert len(third.matches) == 4
+        play.play_all()
+        assert len(play.league.rounds) == 4
+        assert findings(play.log) == []
+        assert fold(map(e.decode, play.log)).digest() == play.league.digest()
+        restored, _ = restore(save(play.league, len(play.log)))
+        assert restored.digest() == play.league.digest()
+
+    def test_nobody_else_comes_in_late(self) -> None:
+        play = Play(players=4, referees=2, format="swiss(rounds=2)").begin()
+        with pytest.raises(commands.Rejected, match=r"E019 Registration closed - league already started$"):
+            play.player(5)
+        play.play_round()
+        play.draw()
+        with pytest.raises(commands.Rejected, match=r"E019 .*: the last round is drawn"):
+            play.player(5, added_by_operator=True)
+        play.play_all()
+        with pytest.raises(commands.Rejected, match=r"E019 .*: the last round is drawn"):
+            play.player(5, added_by_operator=True)
+        for text in ("knockout", "round_robin"):
+            other = Play(players=4, referees=2, format=text).begin()
+            with pytest.raises(commands.Rejected, match=rf"E019 .*: the format {text} takes nobody after the start"):
+                other.player(5, added_by_operator=True)
+
+    def test_a_late_player_that_the_operator_did_not_add_or_that_is_one_too_many_is_a_finding(self) -> None:
+        play = Play(players=4, referees=2, format="swiss(rounds=3)").begin()
+        play.player(5, added_by_operator=True)
+        place = len(play.log) - 1
+        registered = e.decode(play.log[place])
+        assert isinstance(registered, e.PlayerRegistered)
+        forged = [*play.log[:place], e.encode(structs.replace(registered, by_operator=False))]
+        assert "no new players after the start" in findings(forged)[0]
+        # A format that is not known here cannot be judged.
+        unknown = replaced(
+            play.log, e.LeagueCreated, 0, settings=Settings(league_id=LEAGUE, format="missing.py:Format")
+        )
+        assert not any("no new players" in one for one in findings(unknown))
+
     def test_it_ends_when_fewer_than_two_are_left(self) -> None:
         play = Play(players=3, referees=1, format="swiss").begin()
         for player in ("P01", "P02"):

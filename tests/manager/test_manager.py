@@ -775,7 +775,7 @@ async def test_a_ping_tells_the_league(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         assert await hall.post("ping", {}, call_id=3) == {
             "jsonrpc": "2.0",
-            "result": {"status": "ok", "league_id": LEAGUE},
+            "result": {"status": "ok", "league_id": LEAGUE, "game_type": "even_odd"},
             "id": 3,
         }
 

@@ -3,7 +3,7 @@
 python -m tests.standins.swap [--short]
 
 Every mixture plays a whole league over real sockets, with every agent in a process of its own. A league is good if
-every pair has met, there is no technical loss, and every agent has ended by itself with exit code 0.
+those have met that meet in its format, there is no technical loss, and every agent has ended by itself with code 0.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import json
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from tests.programs import Program, league
 from tests.transport.mcp.node import node_of_wheel
@@ -25,6 +26,8 @@ HERE = Path(__file__).parent
 SECONDS = 60.0
 NODE = str(node_of_wheel() or shutil.which("node") or "")
 PLAYERS = 4
+# In a Swiss one of five has a bye in each round. In a knockout three of them rest in the first stage.
+DRAWN_PLAYERS = 5
 LEAGUE_ID = "league_2025_even_odd"
 MANAGERS = ("ours", "ours, open profile", "python")
 REFEREES = (("ours",), ("python",), ("javascript",), ("ours", "python"))
@@ -44,18 +47,30 @@ class Mixture(NamedTuple):
     manager: str
     referees: tuple[str, ...]
     players: tuple[str, ...]
+    format: str = "round_robin"
 
     def __str__(self) -> str:
-        return f"manager {self.manager}; referees {' + '.join(self.referees)}; players {' + '.join(self.players)}"
+        agents = f"referees {' + '.join(self.referees)}; players {' + '.join(self.players)}"
+        return f"{self.format}; manager {self.manager}; {agents}"
+
+    @property
+    def size(self) -> int:
+        return PLAYERS if self.format == "round_robin" else DRAWN_PLAYERS
 
     @property
     def needs_node(self) -> bool:
         return "javascript" in (*self.referees, *self.players)
 
 
+# The formats whose rounds are drawn one by one. Only our manager has them.
+DRAWN = [
+    Mixture("ours", ("python", "javascript"), ("ours", "python", "javascript"), "swiss"),
+    Mixture("ours", ("python", "javascript"), ("ours", "python", "javascript"), "knockout(third_place=true)"),
+]
 # All of them; and for CI few in which each of ours meets each of theirs.
-ALL = [Mixture(*parts) for parts in itertools.product(MANAGERS, REFEREES, PLAYER_KINDS)]
+ALL = [*(Mixture(*parts) for parts in itertools.product(MANAGERS, REFEREES, PLAYER_KINDS)), *DRAWN]
 SHORT = [
+    *DRAWN,
     Mixture("ours", ("python",), ("ours", "python", "javascript")),
     Mixture("ours", ("ours", "javascript"), ("ours", "python", "javascript")),
     Mixture("ours, open profile", ("python", "javascript"), ("ours", "python", "javascript")),
@@ -79,11 +94,22 @@ def play(mixture: Mixture, folder: Path) -> list[str]:
         else:
             results = _recorded(folder)
             faults += _verified(folder)
-    met = {frozenset(one["score"]) for one in results}
-    if len(met) != len(results) or len(results) != PLAYERS * (PLAYERS - 1) // 2:
-        faults.append(f"{len(met)} pairs have met in {len(results)} matches")
+    faults += _wrong_pairs(mixture, results)
     faults += [f"a technical loss: {json.dumps(one)}" for one in results if _is_technical(one)]
     return faults
+
+
+def _wrong_pairs(mixture: Mixture, results: list[dict[str, object]]) -> list[str]:
+    """What is wrong with who met whom. A Swiss of five has three rounds of two matches."""
+    met = Counter(frozenset(cast("dict[str, int]", one["score"])) for one in results)
+    if mixture.format.startswith("knockout"):
+        # All but one are out in the end, and there is the match for the third place. A tie is played again, once.
+        wanted, most = mixture.size, 2
+    else:
+        wanted, most = (6 if mixture.format == "swiss" else mixture.size * (mixture.size - 1) // 2), 1
+    if len(met) != wanted or max(met.values()) > most:
+        return [f"{len(met)} pairs have met in {len(results)} matches"]
+    return []
 
 
 def _manager(mixture: Mixture, folder: Path) -> Program:
@@ -91,18 +117,19 @@ def _manager(mixture: Mixture, folder: Path) -> Program:
     if mixture.manager == "python":
         where = ["--port", "0", "--lead", "0", "--league", LEAGUE_ID, "--out", folder / "table.json"]
         command = COMMANDS["python", "manager"]
-        return Program("--players", str(PLAYERS), "--referees", referees, *where, command=command, cwd=folder)
+        return Program("--players", str(mixture.size), "--referees", referees, *where, command=command, cwd=folder)
     profile = "open" if "open" in mixture.manager else "spec"
-    start = f"players={PLAYERS},referees={referees}"
+    start = f"players={mixture.size},referees={referees}"
     where = ["--port", "0", "--store", folder / "league.db", "--data-dir", folder / "SHARED"]
     more = ["--profile", profile, "--start-when", start, "--announce-lead", "0", "--league-id", LEAGUE_ID]
+    more += ["--format", mixture.format]
     return Program("manager", *where, *more, cwd=folder)
 
 
 def _agents(mixture: Mixture, url: str, folder: Path) -> Iterator[tuple[str, Program]]:
     for number, kind in enumerate(mixture.referees, 1):
         yield f"referee {number} ({kind})", _agent("referee", kind, f"Referee {number}", url, folder)
-    for number, kind in zip(range(1, PLAYERS + 1), itertools.cycle(mixture.players), strict=False):
+    for number, kind in zip(range(1, mixture.size + 1), itertools.cycle(mixture.players), strict=False):
         yield f"player {number} ({kind})", _agent("player", kind, f"Player Nr. {number}", url, folder)
 
 

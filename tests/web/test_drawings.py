@@ -1,4 +1,4 @@
-"""Games drawn from their plain views, and charts of figures; and views that are not as expected."""
+"""Pictures of games, and charts of figures."""
 
 from __future__ import annotations
 
@@ -10,52 +10,65 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 
-from leaguekit.games import GAMES
+from leaguekit.games.pictures import picture_fault
 from leaguekit.league.figures import Figures, figures
 from leaguekit.web.charts import HEIGHT, MAX_COLOURED, TOP, RatingScale, points_chart
-from leaguekit.web.drawings import SYMBOLS, drawing
+from leaguekit.web.drawings import drawing
 from tests.league.play import Play
 
-
-def test_a_board_shows_each_mark_with_the_number_of_its_move() -> None:
-    game = GAMES["tic_tac_toe"]
-    position = game.start()
-    for side, cell in (("A", 4), ("B", 0), ("A", 8)):
-        position = game.play(position, {side: cell})
-    drawn = drawing("tic_tac_toe", game.view(position, None))
-    assert drawn is not None
-    root = ET.fromstring(drawn)
-    marks = [(one.get("href"), one.get("x"), one.get("y")) for one in root.iter("use")][1:]
-    assert marks == [("#ttt-X", "30", "30"), ("#ttt-O", "0", "0"), ("#ttt-X", "60", "60")]
-    assert [one.text for one in root.iter("text")] == ["1", "2", "3"]
-    assert root.get("aria-label") == "board: O - -, - X -, - - X"
-    for name in {mark for mark, _, _ in marks}:
-        assert f'id="{(name or "")[1:]}"' in SYMBOLS
+NAMES = {"P01": "Ada <b>", "P02": "Bob"}
 
 
-def test_the_number_of_even_odd_is_shown_once_it_is_drawn() -> None:
-    game = GAMES["even_odd"]
-    hidden = game.play(game.start(), {"chance": 7})
-    assert drawing("even_odd", game.view(hidden, None)) is None
-    drawn = drawing("even_odd", game.view(game.play(hidden, {"A": "odd", "B": "even"}), None))
-    assert drawn is not None
-    assert ET.fromstring(drawn).get("aria-label") == "number 7, odd"
+def test_a_board_shows_each_cell_where_it_belongs_with_its_mark_and_its_colour() -> None:
+    rows = [["X", {"text": "O", "colour": "red", "marked": True}], [{"text": "", "colour": "blue"}, "●"]]
+    drawn = drawing({"kind": "grid", "rows": rows, "row_labels": ["2", "1"], "column_labels": ["a", "b"]}, NAMES)
+    (svg,) = ET.fromstring(drawn)
+    assert svg.get("aria-label") == "Board, row by row: X O; – ●"
+    texts = [(one.text, one.get("class"), one.get("x"), one.get("y")) for one in svg.iter("text")]
+    # The labels at the left take 14.
+    assert texts[:2] == [("X", None, "30", "25"), ("O", "red", "60", "25")]
+    assert [text for text, kind, _, _ in texts if kind == "label"] == ["2", "1", "a", "b"]
+    rects = [(one.get("class"), one.get("x"), one.get("y")) for one in svg.iter("rect")]
+    assert rects == [("board", "15", "1"), ("marked", "45", "1"), ("blue", "15", "31")]
+    assert [(one.get("cx"), one.get("cy")) for one in svg.iter("circle")] == [("60", "46")]
+
+
+@pytest.mark.parametrize(("text", "shown"), [("ab", "ab"), ("abcdef", "abcdef"), ("abcdefg", "abcde…")])
+def test_a_long_text_of_a_cell_is_shortened_and_stays_whole_for_screen_readers(text: str, shown: str) -> None:
+    (svg,) = ET.fromstring(drawing({"kind": "grid", "rows": [[text]]}, {}))
+    assert [one.text for one in svg.iter("text")] == [shown]
+    assert svg.get("aria-label") == f"Board, row by row: {text}"
+
+
+def test_cards_that_lie_face_down_show_nothing_and_players_are_named() -> None:
+    hands = [{"label": "P01", "cards": ["K♥", None]}, {"label": "pot", "cards": []}]
+    root = ET.fromstring(drawing({"kind": "cards", "hands": hands, "caption": "P02 bets"}, NAMES))
+    assert ["".join(one.itertext()) for one in root.iter("dt")] == ["Ada <b> (P01)", "pot"]
+    assert [(one.get("class"), "".join(one.itertext())) for one in root.iter("span")] == [
+        ("face red", "K♥"),
+        ("back", ""),
+    ]
+    assert "".join(root[-1].itertext()) == "Bob (P02) bets"
 
 
 @pytest.mark.parametrize(
-    ("game", "view"),
+    "picture",
     [
-        ("rock_paper_scissors", {"choices": {"A": "rock", "B": "paper"}}),
-        ("chess", {"board": "........."}),
-        ("tic_tac_toe", {}),
-        ("tic_tac_toe", {"board": "XO", "moves": []}),
-        ("tic_tac_toe", {"board": ".........", "moves": "0"}),
-        ("even_odd", {"number": "<b>", "parity": "odd"}),
-        ("even_odd", {"number": 3, "parity": "<b>"}),
+        {"kind": "grid", "rows": [["<script>", '"'], ["&", "\x00"]], "row_labels": ["<", ">"], "caption": "<i>"},
+        {"kind": "cards", "hands": [{"label": "<b>", "cards": ["<img src=x>"]}]},
+        {"kind": "text", "text": "<pre>\n</pre><script>\u202e"},
     ],
 )
-def test_what_cannot_be_drawn_has_no_drawing(game: str, view: dict[str, Any]) -> None:
-    assert drawing(game, view) is None
+def test_texts_in_a_picture_are_never_markup(picture: dict[str, Any]) -> None:
+    assert picture_fault(picture) is None
+    drawn = drawing(picture, {})
+    ET.fromstring(drawn)
+    assert not re.search("<(script|img|b|i)>|\u202e", drawn)
+
+
+def test_lines_of_text_stay_lines() -> None:
+    (pre,) = ET.fromstring(drawing({"kind": "text", "text": "a\n  b"}, {}))
+    assert pre.text == "a\n  b"
 
 
 @pytest.fixture

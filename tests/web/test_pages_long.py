@@ -98,7 +98,7 @@ def _look_around(visit: Visit) -> None:
     expect(group.get_by_role("status")).to_contain_text("2 of")
     expect(page.locator(".sequence .later").first).to_be_attached()
     page.get_by_role("group", name="Steps of the game").get_by_role("button", name="First").click()
-    expect(page.locator("svg.number.hidden")).to_be_visible()
+    expect(page.locator(".game .picture .back")).to_have_count(3)
 
 
 def test_axe_finds_no_serious_fault_on_any_page_light_or_dark(browser: Browser, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Awaitable, Callable
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -133,23 +133,32 @@ class _SentRequest(Struct):
     league_id: str | None = None
 
 
-async def fetch_league_id(caller: Caller, url: str) -> str | None:
-    """Ping a manager, and return the id of its league, or None if its answer does not name one.
+class NamedLeague(NamedTuple):
+    """What a manager says of its league in its answer to a ping. None is what it does not say."""
+
+    league_id: str | None = None
+    game_type: str | None = None
+
+
+async def ping_manager(caller: Caller, url: str) -> NamedLeague:
+    """Ping a manager, and return the league that it names.
 
     Raises CallFailed or CallerLate. A transient HTTP error counts as no answer.
     """
     response = await caller.post(url, request("ping", b"{}", next_id()), PING_SECONDS, MAX_ANY_ANSWER_BYTES)
     if response.status in _TRANSIENT_STATUSES:
         raise Unreachable(f"{url} answers with the HTTP status {response.status}", connected=True)
-    league_id = read_pong(response.body).get("league_id")
-    return league_id if isinstance(league_id, str) else None
+    pong = read_pong(response.body)
+    named = (pong.get(field) for field in NamedLeague._fields)
+    return NamedLeague(*(value if isinstance(value, str) else None for value in named))
 
 
 class Registrar:
     """Registers an agent, and keeps its identity in a private file.
 
     ``prepare`` is called with every new identity and with what the agent was before. No incoming call is answered
-    under the new identity until it returns. ``wanted_id`` is the id that the agent asks for, which a manager may grant.
+    under the new identity until it returns. ``takes_game`` says whether the agent also takes a game that it does not
+    list; it may raise RegistrationRefused. ``wanted_id`` is the id that the agent asks for, which a manager may grant.
     ``send`` sends a registration and returns the answer.
     """
 
@@ -161,6 +170,7 @@ class Registrar:
         meta: m.PlayerMeta | m.RefereeMeta,
         prepare: Callable[[Identity, Before], Awaitable[None]],
         *,
+        takes_game: Callable[[str], bool] = lambda _game_type: False,
         wanted_id: str | None = None,
         send: SendRegistration = ask,
     ) -> None:
@@ -174,6 +184,7 @@ class Registrar:
         self.role = role
         self._meta = meta
         self._prepare = prepare
+        self._takes_game = takes_game
         self._send = send
         # Not in the folder of the league, because the league may not be known when the request is sent.
         self._sent_request_file = self.folder(None) / "asked.json"
@@ -325,7 +336,7 @@ class Registrar:
     async def _find_league(self) -> str | None:
         """The id of the manager's league, if it names one. A token is sent only to the league that it came from."""
         try:
-            league_id = await fetch_league_id(self._world.caller, self._address)
+            league_id, game_type = await ping_manager(self._world.caller, self._address)
         except TimedOut:
             self._unanswered_pings += 1
             may_retry = self.identity is None and self._unanswered_pings <= MAX_PING_RETRIES
@@ -335,6 +346,8 @@ class Registrar:
             # It may have no ping.
             return None
         self._unanswered_pings = 0
+        if game_type is not None and game_type not in self._meta.game_types and self._takes_game(game_type):
+            self._meta.game_types.append(game_type)
         if league_id is not None and self.identity is not None and self.identity.league_id not in (None, league_id):
             raise Unreachable(f"another league, {league_id}, is at {self._address}")
         return league_id

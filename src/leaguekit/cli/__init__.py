@@ -21,7 +21,7 @@ from leaguekit.cli.arguments import Parser
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "begin with": {
         "run": ("play a whole league on this machine, with one process per agent", "run"),
-        "new": ("write a small, complete agent to start from", "new"),
+        "new": ("write a small, complete agent or game to start from", "new"),
         "try": ("play a friendly match with an agent, and print the messages", "try_out"),
         "check": ("check that an agent conforms to league.v2, sentence by sentence", "check"),
         "host": ("serve a league with its referees, and wait for players", "host"),
@@ -33,7 +33,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "simulate": ("play many leagues in one process, to compare strategies or to test faults", "simulate"),
         "watch": ("display a league in progress: its table, the matches in play, and news", "watch"),
     },
-    "write an agent": {
+    "write an agent or a game": {
+        "games": ("list the games that can be played here", "games"),
         "explain": ("print what a message is, and everything that is wrong with it", "explain"),
         "examples": ("list or write an example of every message of the documents", "examples"),
         "schema": ("print or write the JSON Schema of the messages", "schema"),
@@ -54,7 +55,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "pause": ("pause a league: no new match begins", "operate"),
         "resume": ("continue a paused league", "operate"),
         "set": ("print the settings of a league, or change some of them", "operate"),
-        "add-player": ("add a player that never registers to a league", "operate"),
+        "add-player": ("add a player that never registers, or is late for a Swiss", "operate"),
         "withdraw": ("withdraw a player from a league", "operate"),
         "disqualify": ("disqualify a player of a league", "operate"),
         "readmit": ("let a player come back to a league", "operate"),
@@ -226,13 +227,14 @@ def _list_commands() -> str:
 
 def _component_errors() -> tuple[type[Exception], ...]:
     """The errors of other packages whose text is for the user. They are imported when there is an error."""
+    from leaguekit.agents.game_loading import NoSuchGame
     from leaguekit.agents.registration import RegistrationRefused
     from leaguekit.player.strategies import CannotPlay
     from leaguekit.player.strategy_loading import NoSuchStrategy
     from leaguekit.store.base import StoreError
     from leaguekit.transport.server.server import CannotListen
 
-    return RegistrationRefused, CannotPlay, NoSuchStrategy, StoreError, CannotListen
+    return NoSuchGame, RegistrationRefused, CannotPlay, NoSuchStrategy, StoreError, CannotListen
 
 
 def _describe_bad_text(arguments: list[str], error: UnicodeEncodeError) -> CommandError:

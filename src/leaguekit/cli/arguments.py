@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 
@@ -49,6 +50,30 @@ def suggest(name: str, known: Iterable[str]) -> str:
 def names(text: str) -> list[str]:
     """The type of an option that takes names, separated by commas."""
     return [name.strip() for name in text.split(",")]
+
+
+def add_game_option(parser: argparse.ArgumentParser, default: str | None = None, text: str = "what is played") -> None:
+    """Add ``--game``. Its value names a game that is known here; the path of a file in it is absolute."""
+    from leaguekit.games.base import DEFAULT_GAME
+
+    names = f"a name, NAME(ARGUMENT=VALUE), or FILE.py:CLASS; `league games` lists names (default {DEFAULT_GAME})"
+    parser.add_argument("--game", metavar="GAME", type=game_text, default=default, help=f"{text}: {names}")
+
+
+def add_own_game_option(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add ``--game`` to a command that learns the name of the game from elsewhere."""
+    parser.add_argument("--game", metavar="FILE.py:CLASS", type=game_text, help=f"a game of your own{text}")
+
+
+def game_text(text: str) -> str:
+    """The type of an option that names a game."""
+    from leaguekit.agents.game_loading import NoSuchGame, absolute, load_game
+
+    try:
+        load_game(text)
+    except NoSuchGame as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return absolute(text, Path.cwd())
 
 
 def at_least(minimum: int) -> Callable[[str], int]:

@@ -1,87 +1,130 @@
-"""Draws the boards of games for the terminal, as cells. A game without a board here is shown by its moves."""
+"""Draws the pictures of games for the terminal, as cells: those of the latest round beside each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 from leaguekit.cli.screen import Cell
-from leaguekit.cli.tables import with_ltr_mark
-from leaguekit.games import GAMES
-from leaguekit.games.base import SIDES, asked
+from leaguekit.cli.tables import shorten, width, with_ltr_mark
+from leaguekit.games import find_game
+from leaguekit.games.pictures import Picture, game_picture, name_players, sent_picture
 from leaguekit.league.records import Outcome
+from leaguekit.league.sentences import PLAYER
 from leaguekit.web.api_types import InPlay, Live, MatchRow
 
-# The number of columns of a game's board, and the marks of the sides.
-_COLUMNS = {"tic_tac_toe": 3}
-_MARKS = {"X": "lively", "O": "warning"}
-# A board and the text at its right.
-WIDTH, HEIGHT = 38, 5
-_TEXT = 13
+# The text at the right of a picture.
+_TEXT_WIDTH = 22
 Lines = list[list[Cell]]
 
 
 def draw_boards(live: Live, start: int, end: int, available: int) -> Lines:
-    """The boards of the latest round, as many as fit into half of the lines. Matches in play come first."""
+    """The pictures of the latest round, as many as fit into half of the lines. Matches in play come first."""
     matches: list[InPlay | MatchRow] = [*live.playing.values(), *live.results.values()]
     latest = max([match.round_id for match in matches], default=0)
     in_round = [match for match in matches if match.round_id == latest]
-    boards = [(match, view) for match in in_round if (view := _position(live, match))]
-    columns, rows = (end - start) // WIDTH, max(1, available // 2 // (HEIGHT + 1))
-    chosen = sorted(boards[: columns * rows], key=lambda board: board[0].match_id)
+    blocks = [(match, _block(match, picture)) for match in in_round if (picture := _picture(live, match))]
+    # All pictures of a game have about the same size.
+    wide = max([_width(block) for _, block in blocks], default=1) + 2
+    high = max([len(block) for _, block in blocks], default=1)
+    columns, rows = (end - start) // wide, (available // 2 + 1) // (high + 1)
+    chosen = sorted(blocks[: columns * rows], key=lambda block: block[0].match_id)
     lines: Lines = []
     for first in range(0, len(chosen), max(1, columns)):
-        row: Lines = [[] for _ in range(HEIGHT)]
-        for number, (match, view) in enumerate(chosen[first : first + columns]):
-            for line, cells in zip(row, _draw(live, match, view, start + number * WIDTH), strict=True):
-                line.extend(cells)
-        lines += [*([[]] if lines else []), *row]
+        beside = [
+            _moved(block, start + number * wide) for number, (_, block) in enumerate(chosen[first : first + columns])
+        ]
+        lines += [[]] if lines else []
+        lines += _side_by_side(*beside)
     return lines
 
 
-def _position(live: Live, match: InPlay | MatchRow) -> dict[str, Any] | None:
-    """The position of a match, if it can be drawn. It may come from a referee that is not ours."""
-    game = GAMES.get(live.league.game_type)
-    if game is None or game.name not in _COLUMNS:
+def _picture(live: Live, match: InPlay | MatchRow) -> Picture | None:
+    """The picture of a match in play, or the last board of one that is over."""
+    if isinstance(match, InPlay):
+        return None if match.picture is None else sent_picture(match.picture)
+    game = find_game(live.league.game_type)
+    if game is None:
         return None
+    from leaguekit.web.matches import game_steps
+
+    steps = game_steps(
+        live.league.game_type, Outcome(0, 0, *(match.choices or (None, None)), match.drawn_number, None, None)
+    )
+    picture = game_picture(game, steps[-1].view) if len(steps) > 1 else None
+    # What else a picture shows is in the reason.
+    is_board = picture is not None and picture["kind"] == "grid"
+    return name_players(picture, match.a.id, match.b.id) if picture is not None and is_board else None
+
+
+def _block(match: InPlay | MatchRow, picture: Picture) -> Lines:
+    """A picture, and beside it the match, its players, and which of them moves or has won."""
+    names = {one.id: with_ltr_mark(one.name) for one in (match.a, match.b)}
     if isinstance(match, MatchRow):
-        from leaguekit.web.matches import game_steps
-
-        choices = match.choices or (None, None)
-        steps = game_steps(game.name, Outcome(0, 0, *choices, match.drawn_number, None, None))
-        return steps[-1].view if steps else None
-    try:
-        return match.position if match.position and game.position(match.position) is not None else None
-    except ValueError:
-        return None
-
-
-def _draw(live: Live, match: InPlay | MatchRow, view: dict[str, Any], at: int) -> Iterator[list[Cell]]:
-    """The lines of a board, and beside it the match, its players, and which of them moves or has won."""
-    game = GAMES[live.league.game_type]
-    names = {side: with_ltr_mark(one.name) for side, one in zip(SIDES, (match.a, match.b), strict=True)}
-    if isinstance(match, MatchRow):
-        winner = next((one for one in (match.a, match.b) if one.id == match.winner), None)
-        now = Cell(at + _TEXT, "draw" if winner is None else f"{with_ltr_mark(winner.name)} wins", "good")
+        now = Cell(0, "draw" if match.winner is None else f"{names[match.winner]} wins", "good")
     else:
-        sides = asked(game, game.position(view))
-        now = Cell(at + _TEXT, f"{' and '.join(names[side] for side in sides)} to move" if sides else "", "dim")
-    marks = [Cell(at + _TEXT, mark, style) for mark, style in _MARKS.items()]
-    texts = [
-        [Cell(at + _TEXT, match.match_id, "bold")],
-        *([mark, Cell(at + _TEXT + 2, names[side])] for mark, side in zip(marks, SIDES, strict=True)),
-        [],
-        [now],
-    ]
-    columns = _COLUMNS[game.name]
-    for number, text in enumerate(texts):
-        row, is_line = divmod(number, 2)
-        if is_line:
-            yield [Cell(at, "┼".join(["───"] * columns), "dim"), *text]
-            continue
-        cells: list[Cell] = []
-        for column, mark in enumerate(view["board"][row * columns : (row + 1) * columns]):
-            cells.append(Cell(at + 4 * column + 1, mark if mark in _MARKS else "·", _MARKS.get(mark, "dim")))
-            if column + 1 < columns:
-                cells.append(Cell(at + 4 * column + 3, "│", "dim"))
-        yield [*cells, *text]
+        to_move = " and ".join(names[one] for one in match.missing if one in names)
+        now = Cell(0, f"{to_move} to move" if to_move else "", "dim")
+
+    def named(text: str) -> str:
+        return PLAYER.sub(lambda found: names.get(found[0], found[0]), text)
+
+    texts = [Cell(0, match.match_id, "bold"), *map(partial(Cell, 0), names.values()), now]
+    if picture.get("caption"):
+        texts.append(Cell(0, named(picture["caption"]), "dim"))
+    drawn = [*_DRAWERS[picture["kind"]](picture, named)]
+    at = _width(drawn) + 2
+    beside = [[Cell(at, shorten(text.text, _TEXT_WIDTH), text.style)] for text in texts]
+    return _side_by_side(drawn, beside)
+
+
+def _grid(picture: Picture, _named: Any) -> Iterator[list[Cell]]:
+    rows = [[one if isinstance(one, dict) else {"text": one} for one in row] for row in picture["rows"]]
+    labels = picture.get("row_labels") or [""] * len(rows)
+    heads = picture.get("column_labels", [])
+    left = max(map(width, labels)) + 1 if any(labels) else 0
+    wide = max([width(text) for text in (*heads, *(one["text"] for row in rows for one in row))]) + 1
+    for label, row in zip(labels, rows, strict=True):
+        yield [
+            *([Cell(0, label, "dim")] if label else []),
+            *(_cell(one, left + column * wide) for column, one in enumerate(row)),
+        ]
+    if heads:
+        yield [Cell(left + column * wide, head, "dim") for column, head in enumerate(heads)]
+
+
+def _cell(one: dict[str, Any], at: int) -> Cell:
+    colour = one.get("colour", "")
+    text = one["text"].strip() or ("■" if colour else "·")
+    style = colour or ("dim" if text == "·" else "")
+    return Cell(at, text, f"{style} marked".strip() if one.get("marked") else style)
+
+
+def _cards(picture: Picture, named: Any) -> Iterator[list[Cell]]:
+    labels = [named(hand["label"]) for hand in picture["hands"]]
+    left = max(map(width, labels), default=0) + 1
+    for label, hand in zip(labels, picture["hands"], strict=True):
+        cards = " ".join("▒▒" if card is None else card for card in hand["cards"])
+        yield [Cell(0, label, "dim"), Cell(left, cards)]
+
+
+def _text(picture: Picture, _named: Any) -> Iterator[list[Cell]]:
+    for line in picture["text"].split("\n"):
+        yield [Cell(0, line)]
+
+
+_DRAWERS = {"grid": _grid, "cards": _cards, "text": _text}
+
+
+def _side_by_side(*blocks: Lines) -> Lines:
+    return [[cell for line in row for cell in line] for row in zip_longest(*blocks, fillvalue=())]
+
+
+def _width(lines: Lines) -> int:
+    return max([line[-1].column + width(line[-1].text) for line in lines if line], default=0)
+
+
+def _moved(lines: Lines, by: int) -> Lines:
+    return [[cell._replace(column=cell.column + by) for cell in line] for line in lines]

@@ -8,12 +8,13 @@ from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from typing import Any
 
+from leaguekit.agents.game_loading import load_game
 from leaguekit.agents.logs import silenced_logging
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
+from leaguekit.cli.arguments import add_game_option
 from leaguekit.cli.manager_client import admin_token
-from leaguekit.games import GAMES, game
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.kit import report as reports
 from leaguekit.kit.checks import CheckSettings, Outcome
@@ -87,9 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         for name, epilog in (("player", PLAYER), ("referee", REFEREE), ("manager", MANAGER))
     )
     player.add_argument("url", metavar="URL", nargs="?", help="where the player listens, if it never registers")
-    player.add_argument(
-        "--game", choices=[*GAMES], default=DEFAULT_GAME, help=f"what is played (default {DEFAULT_GAME})"
-    )
+    add_game_option(player, DEFAULT_GAME)
     _add_options(player, port=8000)
     referee.add_argument("url", metavar="URL", nargs="?", help="where the referee listens, if it never registers")
     _add_options(referee, port=8000)
@@ -133,7 +132,9 @@ def _check(options: argparse.Namespace, network: HttpNetwork, settings: CheckSet
         return check_referee(world, network, port=_port(options), url=options.url, settings=settings)
     from leaguekit.kit.player import check_player
 
-    return check_player(world, network, game(options.game), port=_port(options), url=options.url, settings=settings)
+    return check_player(
+        world, network, load_game(options.game), port=_port(options), url=options.url, settings=settings
+    )
 
 
 def _port(options: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Iterable
 from secrets import token_bytes
 
+from leaguekit.agents.game_loading import is_in_file
 from leaguekit.cli import EXIT_INTERRUPTED, CommandError, manager, program, stored_plans
 from leaguekit.cli.manager import DEFAULT_REFEREE_PORT, REFEREE_PORT_HINT
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
@@ -98,14 +99,16 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     # The referees register with a code that is passed only to them and the manager.
     code = {program.REFEREE_CODE_VARIABLE: new_code(token_bytes(ENTROPY_BYTES))}
     processes.start("manager", sock, "manager", *shared, "--port", str(options.port), *chosen, *own, secrets=code)
+    own_game = ["--game", game] if is_in_file(game := manager.requested_game(options)) else []
     for number, (sock, endpoint) in enumerate(zip(referees, endpoints, strict=True), 1):
         name = f"Referee {number}"
-        of_referee = ["--endpoint", endpoint, "--manager", url, "--name", name, "--max-concurrent", "10"]
+        of_referee = ["--endpoint", endpoint, "--manager", url, "--name", name, "--max-concurrent", "10", *own_game]
         processes.start(name, sock, "referee", *shared, *of_referee, *_repeat("--own", gateway_urls), secrets=code)
     for sock, gateway_url in zip(gateways, gateway_urls, strict=True):
         processes.start("gateway", sock, "gateway", *at, "--endpoint", gateway_url, "--manager", url, *behind_proxy)
     again = ["league", "host", "--data-dir", str(options.data_dir), "--referees", str(options.referees)]
     again += ["--gateway"] if options.gateway else []
+    again += own_game
     return shlex.join([*again, *map(redact_address, _options(options, _NEEDED_AGAIN) + behind_proxy)])
 
 

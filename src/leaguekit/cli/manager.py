@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET
 
+from leaguekit.agents.game_loading import NoSuchGame, absolute, known_name
 from leaguekit.cli import CommandError, formats, program, read_input, stored_plans
+from leaguekit.cli.arguments import add_game_option
 from leaguekit.cli.manager_client import read_admin_token
-from leaguekit.games import GAMES
+from leaguekit.games import game, parse_game
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import MAX_MATCHES, match_count
 from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fault, unknown_setting, with_game
@@ -71,7 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     program.add_proxy_options(parser)
     parser.add_argument("--title", metavar="TEXT", help="what pages and reports call the league, such as 'Winter Cup'")
     parser.add_argument("--league-id", metavar="ID", help="the league's id (default: a new one)")
-    parser.add_argument("--game", choices=sorted(GAMES), help=f"the game (default {DEFAULT_GAME})")
+    add_game_option(parser)
     formats.add_options(parser)
     parser.add_argument(
         "--store",
@@ -133,9 +135,8 @@ def check_options(options: argparse.Namespace) -> tuple[int, int] | None:
 def settings_from(options: argparse.Namespace) -> Settings:
     """The league's settings. Options have priority over the file, and the file over defaults."""
     chosen = requested_settings(options)
-    chosen.setdefault(
-        "league_id", new_league_id(str(chosen.get("game_type", DEFAULT_GAME)), str(chosen.get("title", "")))
-    )
+    slug = parse_game(str(chosen.get("game_type", DEFAULT_GAME)))[0]
+    chosen.setdefault("league_id", new_league_id(slug, str(chosen.get("title", ""))))
     chosen.setdefault("seed_hex", secrets.token_hex(32))
     try:
         settings = msgspec.convert(chosen, Settings)
@@ -147,7 +148,7 @@ def settings_from(options: argparse.Namespace) -> Settings:
     try:
         settings = with_game(settings)
     except ProtocolError as error:
-        raise CommandError(f"the settings are wrong: {error.detail}") from None
+        raise CommandError(f"the settings are wrong: game_type: {error.detail}") from None
     formats.check(settings)
     # Raises UnicodeEncodeError for an argument that is not UTF-8, before there is a store.
     msgspec.json.encode(settings)
@@ -171,7 +172,22 @@ def requested_settings(options: argparse.Namespace) -> dict[str, Any]:
     }
     chosen |= formats.requested_settings(options, chosen)
     chosen |= {name: value for name, value in asked.items() if value is not None}
+    if isinstance(source := chosen.get("game_type"), str):
+        try:
+            chosen["game_type"], args = parse_game(known_name(source))
+        except NoSuchGame as error:
+            raise CommandError(f"the settings are wrong: game_type: {error}") from None
+        except ProtocolError as error:
+            raise CommandError(f"the settings are wrong: game_type: {error.detail}") from None
+        if args:
+            chosen["game_args"] = args
     return {name: value for name, value in chosen.items() if value is not UNSET}
+
+
+def requested_game(options: argparse.Namespace) -> str:
+    """The game as the options or the file name it. It may be the path of a file."""
+    in_file = {} if options.config is None else read_settings_file(options.config)
+    return str(options.game or in_file.get("game_type", DEFAULT_GAME))
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
@@ -183,14 +199,16 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     for name in chosen:
         if name not in Settings.__struct_fields__:
             raise CommandError(f"{path}: {unknown_setting(name)}")
+    if isinstance(source := chosen.get("game_type"), str):
+        chosen["game_type"] = absolute(source, path.parent)
     return chosen
 
 
 def new_league_id(game: str, title: str = "") -> str:
     """A new id, such as tic_tac_toe_1231_7k2m or winter_cup_7k2m: the game and the day, or the title."""
-    slug = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")[:30]
+    slug, game_slug = (re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:30] for text in (title, game))
     code = new_code(secrets.token_bytes(ENTROPY_BYTES))[:4].lower()
-    return f"{slug or f'{game}_{datetime.now().astimezone():%m%d}'}_{code}"
+    return f"{slug or f'{game_slug}_{datetime.now().astimezone():%m%d}'}_{code}"
 
 
 def _start_when(text: str | None) -> tuple[int, int] | None:
@@ -330,12 +348,21 @@ async def _resolve_settings(
         _check_size(settings)
     else:
         stored_plans.check_requested_settings(stored, requested_settings(options), store)
+        _check_game(stored)
         formats.check(stored)
     if options.run_plan is not None:
         await log.keep(stored_plans.RUN, options.run_plan.encode())
     else:
         await stored_plans.keep_listening(log, options)
     return stored or settings
+
+
+def _check_game(settings: Settings) -> None:
+    """Refuse a league whose game is not known here."""
+    try:
+        game(settings.game_type, settings.game_args or None)
+    except ProtocolError as error:
+        raise CommandError(f"the league cannot play {settings.game_type}: {error.detail}") from None
 
 
 def _check_not_lost(store: str | Path, token: Path) -> None:

@@ -39,7 +39,7 @@ EXAMPLES = """examples:
   league query GET_PLAYER_STATS --player "Bob's agent"
   league pause --reason "lunch"
   league resume
-  league add-player --endpoint http://127.0.0.1:8107/mcp --name Bob      (one that never registers)
+  league add-player --endpoint http://127.0.0.1:8107/mcp --name Bob      (it never registers, or is late for a Swiss)
   league start --yes      (without a question, whatever the number of matches)
   league withdraw P07 --reason "the author asked for it"
   league withdraw P10-P99 P120 --reason "registered by a program" --yes      (without a question)

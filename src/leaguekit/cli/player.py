@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 from datetime import datetime
+from functools import wraps
 from inspect import isawaitable
 from typing import Any
 
@@ -13,12 +14,13 @@ from leaguekit.agents.logs import restored_logging
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, add_manager_option, program
+from leaguekit.cli.arguments import add_own_game_option
 from leaguekit.games import GAMES
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Context, Strategy
 from leaguekit.player.player import Player
 from leaguekit.player.relay import RelayClient, serve_relayed
-from leaguekit.player.strategies import games_of, strategies_for
+from leaguekit.player.strategies import strategies_for
 from leaguekit.player.strategy_loading import LLM, OWN_STRATEGY, load
 from leaguekit.protocol.codes import mcp_url
 from leaguekit.protocol.refusals import player_refusal
@@ -95,6 +97,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", metavar="N", type=int, help="make the strategy's chance repeatable")
     add_move_delay_option(parser)
+    add_own_game_option(parser, ", if the strategy needs its rules")
     parser.add_argument("--wanted-id", help=argparse.SUPPRESS)
     model_group = parser.add_argument_group("a language model, with --strategy llm")
     for name, (metavar, text) in _MODEL_OPTIONS.items():
@@ -104,10 +107,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     try:
         name, strategy = _load_strategy(options)
-        if options.move_delay:
-            player = Player(options.name or name, _delayed(strategy, options.move_delay), games=games_of(strategy))
-        else:
-            player = Player(options.name or name, strategy)
+        player = Player(options.name or name, _delayed(strategy, options.move_delay or 0))
     except (ValueError, LookupError, ImportError) as error:
         raise CommandError(str(error)) from None
     with restored_logging("leaguekit.player.agent") as log:
@@ -127,7 +127,10 @@ def add_move_delay_option(parser: argparse.ArgumentParser) -> None:
 
 def _delayed(strategy: Strategy, seconds: float) -> Strategy:
     """A strategy that waits before it answers, at most half of its time."""
+    if not seconds:
+        return strategy
 
+    @wraps(strategy)
     async def choose(ctx: Context) -> Any:
         await asyncio.sleep(min(seconds, ctx.seconds_left / 2))
         move = strategy(ctx)

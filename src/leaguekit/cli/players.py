@@ -14,6 +14,7 @@ from leaguekit.agents.server import agent_server
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, add_data_dir_option, add_manager_option, program
+from leaguekit.cli.arguments import add_own_game_option
 from leaguekit.cli.tables import total_origins, warn_of_replaced_moves
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.player import Player
@@ -53,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default 127.0.0.1)")
     parser.add_argument("--port", metavar="BASE", type=int, default=8101, help="default 8101; 0 takes free ones")
     parser.add_argument("--seed", metavar="N", type=int, help="make the strategies' chance repeatable")
+    add_own_game_option(parser, ", if a strategy needs its rules")
     add_data_dir_option(parser, "default SHARED")
 
 

@@ -6,6 +6,7 @@ import argparse
 
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, add_manager_option, program
+from leaguekit.cli.arguments import add_own_game_option
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.mcp.calling import McpCaller
@@ -16,6 +17,7 @@ EXAMPLES = f"""examples:
   league referee --manager 'http://10.0.0.5:8000/mcp?referee=7K2M-Q9XD-0RTB-5HVN'
   {program.REFEREE_CODE_VARIABLE}=7K2M-Q9XD-0RTB-5HVN league referee …      the same, unseen by others on this machine
 
+The referee asks the manager which game the league plays. The game must be installed here, or named by --game.
 The manager prints the referee code on its terminal, or keeps it in the file that it names. On the manager's own machine
 no code is needed.
 The referee registers, plays the matches that it is assigned, and ends with the league. Started again with the same name
@@ -31,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-concurrent", metavar="N", type=int, default=2, help="matches at once, 1 to 10 (default 2)"
     )
+    add_own_game_option(parser, ", which the league plays")
     # For `league host`: the URL of its own gateway, which may be called whatever --allow says.
     parser.add_argument("--own", metavar="URL", action="append", default=[], help=argparse.SUPPRESS)
 

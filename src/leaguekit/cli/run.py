@@ -12,16 +12,15 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
+from leaguekit.agents.game_loading import known_name
 from leaguekit.cli import CommandError, formats, program
-from leaguekit.cli.arguments import at_least, names
-from leaguekit.cli.manager import default_store, requested_settings, settings_from
+from leaguekit.cli.arguments import add_game_option, at_least, names
+from leaguekit.cli.manager import default_store, requested_game, requested_settings, settings_from
 from leaguekit.cli.player import add_move_delay_option
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.cli.run_agents import open_sockets, start_agents
 from leaguekit.cli.run_progress import RunDisplay, RunningLeague, follow
 from leaguekit.cli.stored_plans import RunPlan, is_resumable, read_run_plan, resume_command
-from leaguekit.games import GAMES
-from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import start_fault
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
@@ -69,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"default {DEFAULT_PLAYERS}, or as many as --strategies if these are three or more",
     )
     parser.add_argument("--referees", metavar="N", type=at_least(1), help="default 2")
-    parser.add_argument("--game", choices=sorted(GAMES), help=f"default {DEFAULT_GAME}")
+    add_game_option(parser)
     formats.add_options(parser)
     parser.add_argument(
         "--strategies",
@@ -138,7 +137,7 @@ def _play(
 def new_plan(options: argparse.Namespace) -> RunPlan:
     """The plan of a new league, by the options."""
     settings = settings_from(options)
-    game = settings.game_type
+    game = settings.game_name
     # Of one or two strategies, each gets as many of the players.
     named = len(options.strategies or ())
     players = options.players or (named if named > 2 else DEFAULT_PLAYERS)
@@ -146,7 +145,7 @@ def new_plan(options: argparse.Namespace) -> RunPlan:
         league_id=settings.league_id,
         players=players,
         referees=options.referees or 2,
-        game=game,
+        game=requested_game(options),
         strategies=options.strategies or strategies_for(game),
         max_concurrent=MAX_CONCURRENT if options.max_concurrent is None else options.max_concurrent,
         announce_lead=settings.announce_lead if "announce_lead" in requested_settings(options) else 0.0,
@@ -180,9 +179,10 @@ def _manager_options(options: argparse.Namespace) -> list[str]:
 
 def _check_strategies(plan: RunPlan) -> None:
     """Refuse built-in strategies that cannot play the game."""
+    game = known_name(plan.game)
     for name in plan.strategies:
         if name in STRATEGIES:
-            check_can_play(name, STRATEGIES[name], plan.game)
+            check_can_play(name, STRATEGIES[name], game)
 
 
 def _check_own_strategies(plan: RunPlan) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from leaguekit.agents.game_loading import is_in_file
 from leaguekit.agents.registration import Identity, agent_folder
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager_client import ManagerClient, admin_token
@@ -75,11 +76,12 @@ def start_agents(
     names |= {f"player {number}": f"{one.rpartition(':')[2]} {number}" for number, one in strategies.items()}
     lost = {} if token_file is None else _find_lost_tokens(plan, names)
     seats = asyncio.run(_rotate_lost_tokens(manager, processes, lost, names, token_file)) if lost and token_file else {}
+    own_game = ["--game", plan.game] if is_in_file(plan.game) else []
     for number in range(1, plan.referees + 1):
         name = f"referee {number}"
         processes.start(
             name, sockets[name], "referee", *shared, "--manager", manager, "--name", names[name],
-            "--max-concurrent", str(plan.max_concurrent), secrets=seats.get(name),
+            "--max-concurrent", str(plan.max_concurrent), *own_game, secrets=seats.get(name),
         )  # fmt: skip
     out = asyncio.run(_wait_for_referees(plan, manager, processes))["players_out"]
     delay = ["--move-delay", str(plan.move_delay)] if plan.move_delay else []
@@ -91,7 +93,7 @@ def start_agents(
             continue
         processes.start(
             name, sockets[name], "player", *shared, *seed, *delay, "--manager", manager, "--strategy", strategy,
-            "--name", names[name], "--wanted-id", wanted, secrets=seats.get(name),
+            "--name", names[name], "--wanted-id", wanted, *own_game, secrets=seats.get(name),
         )  # fmt: skip
     return manager
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from leaguekit.agents.game_loading import known_name
 from leaguekit.agents.serving import run_until_first
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager_client import ManagerClient, admin_token
@@ -64,7 +65,9 @@ async def follow(league: RunningLeague, processes: Processes, display: RunDispla
     plan = league.plan
     again = "" if league.store == MEMORY else f"Go on with: {resume_command(league.store)}"
     who = f"{pluralize(plan.players, 'player')}, {pluralize(plan.referees, 'referee')}"
-    display.print_line(f"{'' if plan.title else 'League '}{full_name(plan.title, plan.league_id)}: {who}, {plan.game}")
+    display.print_line(
+        f"{'' if plan.title else 'League '}{full_name(plan.title, plan.league_id)}: {who}, {known_name(plan.game)}"
+    )
     display.print_line(f"  manager: {league.manager_url}\n  dashboard: {program.dashboard_url(league.manager_url)}")
     if again:
         display.print_line(f"  if it is broken off: {resume_command(league.store)}")

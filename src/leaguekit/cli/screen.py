@@ -15,8 +15,11 @@ from typing import IO, NamedTuple, Self
 from leaguekit.cli.tables import LTR_MARK, shorten, width, with_ltr_mark
 from leaguekit.protocol.plain_text import sanitize_line
 
-# The styles of cells, as SGR codes.
-STYLES = {"": "", "bold": "1", "dim": "2", "good": "32", "bad": "31", "lively": "36", "warning": "33"}
+# The styles of cells, as SGR codes. A cell may have several. The last ones are the colours of pictures.
+STYLES = {"bold": "1", "dim": "2", "good": "32", "bad": "31", "lively": "36", "warning": "33", "marked": "7"}
+STYLES |= {"red": "31", "yellow": "33", "blue": "34", "green": "32", "brown": "33", "grey": "90"}
+# Black cannot be seen on black, and white not on white.
+STYLES |= {"black": "30;47", "white": "97;40"}
 _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 # Synchronized output: a terminal that knows these codes draws a frame at once. Others ignore them.
@@ -24,7 +27,7 @@ _BEGIN_UPDATE, _END_UPDATE = "\x1b[?2026h", "\x1b[?2026l"
 
 
 class Cell(NamedTuple):
-    """A text at a column, from 0."""
+    """A text at a column, from 0. ``style`` has names of ``STYLES``."""
 
     column: int
     text: str
@@ -84,6 +87,6 @@ def render_line(line: Sequence[Cell], columns: int, *, coloured: bool) -> str:
         plain = LTR_MARK.join(map(sanitize_line, cell.text.split(LTR_MARK)))
         text = with_ltr_mark(shorten(plain, max(0, min(after, columns) - cell.column)))
         if text and cell.column >= 0:
-            style = STYLES[cell.style] if coloured else ""
+            style = ";".join(STYLES[one] for one in cell.style.split()) if coloured else ""
             texts.append(f"\x1b[{cell.column + 1}G" + (f"\x1b[{style}m{text}\x1b[m" if style else text))
     return "".join(texts)

@@ -13,11 +13,11 @@ from typing import IO
 
 from msgspec import UNSET
 
+from leaguekit.agents.game_loading import known_name
 from leaguekit.cli import CommandError, formats
-from leaguekit.cli.arguments import at_least, names
+from leaguekit.cli.arguments import add_game_option, at_least, names
 from leaguekit.cli.comparison_report import as_json, as_text, wrap
 from leaguekit.cli.tables import csv_row, json_line, pluralize, warn_of_replaced_moves
-from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import start_fault
 from leaguekit.league.settings import Settings
@@ -83,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"at least as many as strategies (default: as many as these; with faults {PLAYERS_WITH_FAULTS})",
     )
     parser.add_argument("--referees", metavar="N", type=at_least(1), help="only with faults (default 2)")
-    parser.add_argument("--game", choices=sorted(GAMES), default=DEFAULT_GAME, help=f"default {DEFAULT_GAME}")
+    add_game_option(parser, DEFAULT_GAME)
     formats.add_options(parser, seeding=False)
     parser.add_argument(
         "--strategies",
@@ -105,6 +105,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    options.game = known_name(options.game)
     options.strategies = options.strategies or strategies_for(options.game)
     has_faults, strategy_count = options.faults != "none", len(options.strategies)
     if options.players is None:

@@ -14,6 +14,7 @@ from typing import Any, Self
 from msgspec import UNSET
 
 from leaguekit.cli import CommandError, add_data_dir_option
+from leaguekit.cli.arguments import add_own_game_option
 from leaguekit.games.base import Moves
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import read_record, record_name
@@ -37,6 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "store", metavar="STORE", nargs="?", help="the league's file or postgresql://… (default: the newest)"
     )
     add_data_dir_option(parser, "where the newest store is looked for (default SHARED)")
+    add_own_game_option(parser, ", if the league played it")
 
 
 def run(

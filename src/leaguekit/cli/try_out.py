@@ -14,16 +14,17 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from leaguekit.agents.calls import claimed_identity, ping
+from leaguekit.agents.game_loading import known_name
 from leaguekit.agents.logs import silenced_logging
 from leaguekit.agents.server import agent_server
 from leaguekit.agents.serving import Agent, run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
+from leaguekit.cli.arguments import add_game_option
 from leaguekit.cli.exchange_display import DisplayingCaller, ExchangeDisplay
-from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.kit import friendly_match
-from leaguekit.league.settings import Settings
+from leaguekit.league.settings import Settings, with_game
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import manager_server
 from leaguekit.player.agent import PlayerAgent
@@ -67,7 +68,7 @@ MATCH = "R1M1"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", nargs="?", help="where the agent listens")
-    parser.add_argument("--game", choices=sorted(GAMES), default=DEFAULT_GAME, help=f"default {DEFAULT_GAME}")
+    add_game_option(parser, DEFAULT_GAME)
     parser.add_argument("--opponent", metavar="STRATEGY", default="random", help="default random")
     parser.add_argument("--json", action="store_true", help="every message in full, one JSON object per line")
     parser.add_argument("--host", default=LOOPBACK, help=f"the address to listen at (default {LOOPBACK})")
@@ -82,6 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    options.game = known_name(options.game)
     strategy = load(options.opponent)
     check_can_play(options.opponent, strategy, options.game)
     opponent = Player(OPPONENT, strategy)
@@ -174,14 +176,16 @@ class _FriendlyMatch:
         options = self._options
         agent_socket = self._listen(options.host, options.port)
         endpoint = program.url_of_socket(agent_socket, program.outward_url(options))
-        settings = Settings(
-            league_id=f"friendly_{secrets.token_hex(4)}",
-            game_type=options.game,
-            max_players=2,
-            max_referees=1,
-            announce_lead=0.0,
-            profile=options.profile,
-            seed_hex=secrets.token_hex(32),
+        settings = with_game(
+            Settings(
+                league_id=f"friendly_{secrets.token_hex(4)}",
+                game_type=options.game,
+                max_players=2,
+                max_referees=1,
+                announce_lead=0.0,
+                profile=options.profile,
+                seed_hex=secrets.token_hex(32),
+            )
         )
         code = new_code(secrets.token_bytes(ENTROPY_BYTES))
         world = World(self._displaying_caller, self._folder)

@@ -11,7 +11,7 @@ import msgspec
 
 from leaguekit.cli import stores
 from leaguekit.cli.tables import json_line, pluralize
-from leaguekit.games import GAMES
+from leaguekit.games import find_game
 from leaguekit.games.base import has_chance
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
@@ -114,7 +114,7 @@ def _as_json(audit: Audit, complete: Completeness) -> str:
 
 
 def _describe_draws(audit: Audit) -> str:
-    game = GAMES.get(audit.league.settings.game_type) if audit.league_id else None
+    game = find_game(audit.league.settings.game_name) if audit.league_id else None
     if game is not None and not has_chance(game):
         return "draws: this game has none"
     return f"draws opened, {audit.counts.draws_derived} made again from the league's seed"

@@ -122,6 +122,8 @@ class Format(ABC):
         "lot",
     )
     max_players: ClassVar[int | None] = None
+    # Whether the operator may add players after the start.
+    takes_late_players: ClassVar[bool] = False
     # Whether ``draw`` needs a pairing engine.
     needs_engine: ClassVar[bool] = False
     # The arguments that are not the default, as in ``--format``.

@@ -26,6 +26,7 @@ class Swiss(Format):
     tie_breaks = ("buchholz", "sonneborn_berger", "head_to_head", "wins", "technical_losses", "lot")
     # py4swiss takes 2.5–4.8 s for a round of 400 players, and 23–44 s for one of 1,000.
     max_players = 400
+    takes_late_players = True
     needs_engine = True
 
     def __init__(self, rounds: int | Literal["auto"] = "auto") -> None:

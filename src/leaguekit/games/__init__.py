@@ -1,6 +1,7 @@
 """The games and their interface, ``Game``. Games are pure rules. A new game needs no change elsewhere.
 
-The games are discovered: every module of this package is searched for subclasses of ``Game`` that have a name.
+Our own games are discovered: every module of this package is searched for subclasses of ``Game`` that have a name.
+``games/sources.py`` finds the games of other packages when they are used.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from leaguekit.games import sources
 from leaguekit.games.base import Game
 from leaguekit.protocol.errors import ProtocolError
 
 # These modules have no game. The test kit for authors need not be loaded to play.
-_NO_GAMES = {"base", "pictures", "records", "testing"}
+_NO_GAMES = {"base", "pictures", "records", "sources", "testing"}
 # A game as a text: its name, and its arguments in brackets.
 _WITH_ARGUMENTS = re.compile(r"([^()]+)(?:\((.*)\))?", re.DOTALL)
 # An argument: its name, and its value, which may have brackets of its own.
@@ -85,22 +87,26 @@ def describe_game(name: str, args: Mapping[str, Any] | None) -> str:
 
 def game(text: str, args: Mapping[str, Any] | None = None) -> Game[Any]:
     """The game of a name with its arguments, which may also be part of the text. Raises ProtocolError (E049)."""
-    name, parsed = parse_game(text) if text else ("", {})
-    if name not in GAMES:
-        raise ProtocolError("E049", f"There is no game {name!r} here; the games are {', '.join(GAMES)}.")
+    name, parsed = (text, {}) if text in GAMES or not text else parse_game(text)
     args = {**parsed, **(args or {})}
-    return _game_with(name, json.dumps(args, sort_keys=True)) if args else GAMES[name]
+    if not args and name in GAMES:
+        return GAMES[name]
+    kind, first = (type(GAMES[name]), ()) if name in GAMES else sources.find_kind(name, GAMES)
+    return _make(kind, first, name, json.dumps(args, sort_keys=True))
 
 
 # The arguments are JSON, so that they can be looked up. The same arguments give the same object.
 @lru_cache(maxsize=256)
-def _game_with(name: str, args: str) -> Game[Any]:
+def _make(kind: type[Game[Any]], first: tuple[str, ...], name: str, args: str) -> Game[Any]:
     try:
-        made = type(GAMES[name])(**json.loads(args))
-    except (TypeError, ValueError) as error:
+        made: Game[Any] = kind(*first, **json.loads(args))
+    except Exception as error:
+        why = str(error).replace(f"{kind.__name__}.__init__()", name)
+        why = why if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {why}"
         described = describe_game(name, json.loads(args))
-        why = str(error).replace(f"{type(GAMES[name]).__name__}.__init__()", name)
-        raise ProtocolError("E049", f"The game {described} cannot be made: {why}.") from None
+        raise ProtocolError("E049", f"The game {described} cannot be made: {why.removesuffix('.')}.") from error
+    if made.name != name:
+        raise ProtocolError("E049", f"The game {name!r} calls itself {made.name!r}; both names must be the same.")
     made.args = json.loads(args)
     return made
 
@@ -113,7 +119,7 @@ def find_game(name: str, args: Mapping[str, Any] | None = None) -> Game[Any] | N
         return None
 
 
-def rules(name: str) -> str:
-    """The rules of a game in words: the docstring of its module. Empty for an unknown game."""
-    name = name.partition("(")[0]
-    return "" if name not in GAMES else (sys.modules[type(GAMES[name]).__module__].__doc__ or "").strip()
+def rules(text: str, args: Mapping[str, Any] | None = None) -> str:
+    """The rules of a game in words: its ``rules``, or the docstring of its module. Empty for an unknown game."""
+    found = find_game(text, args)
+    return "" if found is None else (found.rules or sys.modules[type(found).__module__].__doc__ or "").strip()

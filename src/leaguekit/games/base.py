@@ -69,15 +69,19 @@ class Knowledge(NamedTuple):
 class Game(ABC, Generic[PositionT]):
     """The rules of one game."""
 
-    name: ClassVar[str]
+    name: str
     # Moves that are always legal. For each of them there is a strategy that always makes it.
     constant_moves: ClassVar[tuple[str, ...]] = ()
     # The number of turns in the longest game. Steps of chance do not count.
     max_turns: int = 1
+    # Whether chance ever moves. By default it does in a game that has odds, or a roll of its own.
+    chance: bool | None = None
     # A sentence for pages that says why chance alone decides between two players; empty if it does not.
     luck: ClassVar[str] = ""
     # The lowest and the highest payoff of a match. A league of a game that states them is ranked by payoff.
     payoff_range: tuple[float, float] | None = None
+    # The rules in words, for people and language models. If they are empty, the docstring of the game's module is used.
+    rules: str = ""
     # The arguments that the game was made with (``leaguekit.games.game``).
     args: Mapping[str, Any] = {}
 
@@ -157,6 +161,8 @@ def asked(game: Game[Any], position: Any) -> tuple[Side, ...]:
 
 def has_chance(game: Game[Any]) -> bool:
     """Whether chance ever moves in a game."""
+    if game.chance is not None:
+        return game.chance
     return type(game).odds is not Game.odds or type(game).roll is not Game.roll
 
 

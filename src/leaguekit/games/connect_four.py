@@ -131,7 +131,7 @@ class ConnectFour(Game[Position]):
             if line_in(position.theirs | disc):
                 return 2
             central = 1 - abs(column - (COLUMNS + 1) / 2) / COLUMNS
-            return central - (line_in(position.theirs | disc << 1 & CELLS) > 0)
+            return float(central - (line_in(position.theirs | disc << 1 & CELLS) > 0))
 
         return worth
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from leaguekit.games.base import CHANCE, SIDES, Game, Knowledge, Mover, Moves, Odds, Outcome, Question, Side, turn_fault
+from leaguekit.games.pictures import Picture, cards
 
 Parity = Literal["even", "odd"]
 PARITIES: tuple[Parity, Parity] = ("even", "odd")
@@ -79,11 +80,11 @@ class EvenOdd(Game[Position]):
 
     def view(self, position: Position, side: Side | None) -> dict[str, Any]:  # noqa: ARG002 - all see the same
         number = None if position.A is None else position.number
-        return {
-            "number": number,
-            "parity": None if number is None else number_parity(number),
-            "choices": {"A": position.A, "B": position.B},
-        }
+        parity = None if number is None else number_parity(number)
+        return {"number": number, "parity": parity, "choices": {"A": position.A, "B": position.B}}
+
+    def picture(self, view: dict[str, Any]) -> Picture:
+        return cards({"number": view["number"], "{A}": view["choices"]["A"], "{B}": view["choices"]["B"]})
 
     def worth(self, known: Knowledge) -> Callable[[Any], float]:
         """Weigh a draw (1 point, if the opponent chooses the same) against a win (3, if the number is right)."""

@@ -4,27 +4,37 @@ A picture is a dict of one of three kinds:
 
 ``{"kind": "grid", "rows": [[CELL, …], …]}``
     A board. A cell is a text, or ``{"text": "X", "colour": "red", "marked": True}``. ``marked`` is for the last move
-    and for what decided the game. ``row_labels`` and ``column_labels`` are lists of texts, one for each row or column.
-``{"kind": "cards", "hands": [{"label": "A", "cards": ["K♠", None]}, …]}``
+    and for what decided the game. The colour is that of the text, or of an empty cell. ``row_labels`` and
+    ``column_labels`` are lists of texts, one for each row or column. ``moves`` has the move that a person makes by
+    choosing a cell, in rows like the cells; None for a cell that is never chosen.
+``{"kind": "cards", "hands": [{"label": "{A}", "cards": ["K♠", None]}, …]}``
     Rows of cards. None is a card that lies face down.
 ``{"kind": "text", "text": "…"}``
     Some lines of text, in letters of one width.
 
-``caption``, a short text below the picture, is optional in all of them.
+``caption``, a short text below the picture, is optional in all of them. In captions and in labels of hands, ``{A}`` and
+``{B}`` stand for the players.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
+from leaguekit.games.base import Game
+
+Picture = dict[str, Any]
 Colour = Literal["red", "yellow", "blue", "green", "black", "white", "grey", "brown"]
 COLOURS: tuple[str, ...] = get_args(Colour)
 MAX_CELLS = 1_000
 MAX_TEXT = 5_000
+# A picture that is larger as JSON is shown to nobody. A board of 1,000 coloured cells is smaller.
+MAX_PICTURE_BYTES = 50_000
 
 # The fields of each kind that must be there, and those that may be there.
 _FIELDS: dict[str, tuple[set[str], set[str]]] = {
-    "grid": ({"rows"}, {"row_labels", "column_labels"}),
+    "grid": ({"rows"}, {"row_labels", "column_labels", "moves"}),
     "cards": ({"hands"}, set()),
     "text": ({"text"}, set()),
 }
@@ -35,6 +45,73 @@ def cell(text: str, colour: Colour | None = None, *, marked: bool = False) -> An
     if colour is None and not marked:
         return text
     return {"text": text, **({} if colour is None else {"colour": colour}), **({"marked": True} if marked else {})}
+
+
+def cards(hands: Mapping[str, Any]) -> Picture:
+    """A picture of hands of one card each, by their labels. A card of None lies face down."""
+    return {
+        "kind": "cards",
+        "hands": [{"label": label, "cards": [card if card is None else str(card)]} for label, card in hands.items()],
+    }
+
+
+def game_picture(game: Game[Any] | None, view: dict[str, Any], *, with_moves: bool = False) -> Picture | None:
+    """The picture that a game makes of a view, without the moves of its cells unless these are wanted.
+
+    None if there is none, or if it cannot be drawn. The view may come from another program, and the game be anybody's.
+    """
+    try:
+        picture = None if game is None else game.picture(view)
+    except Exception:  # noqa: BLE001 - a game may do anything with a view that it has not made
+        return None
+    if picture is None or picture_fault(picture) is not None or _size(picture) > MAX_PICTURE_BYTES:
+        return None
+    return picture if with_moves else {name: value for name, value in picture.items() if name != "moves"}
+
+
+def picture_of(game: Game[Any] | None, view: dict[str, Any], *, with_moves: bool = False) -> Picture:
+    """A view as a picture that can be drawn: that of its game, or else the view as text."""
+    return game_picture(game, view, with_moves=with_moves) or text_picture(view)
+
+
+def text_picture(view: dict[str, Any]) -> Picture:
+    """A view as text, with a line for each of its values."""
+    text = "\n".join(f"{name}:{_value_text(value)}" for name, value in view.items())
+    return {"kind": "text", "text": text[:MAX_TEXT]}
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, dict):
+        value = ", ".join(f"{name}{_value_text(inner)}" for name, inner in value.items())
+    elif value is None:
+        value = "–"
+    elif not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False)
+    # A board of several lines begins at the left.
+    return f"\n{value}" if "\n" in value else f" {value}"
+
+
+def sent_picture(picture: Any) -> Picture | None:
+    """A picture that another program sent; None if it cannot be drawn."""
+    return None if picture_fault(picture) is not None or _size(picture) > MAX_PICTURE_BYTES else dict(picture)
+
+
+def _size(picture: Picture) -> int:
+    return len(json.dumps(picture, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def name_players(picture: Picture, a: str, b: str) -> Picture:
+    """A picture with the ids of the players in place of ``{A}`` and ``{B}``."""
+
+    def named(text: str) -> str:
+        return text.replace("{A}", a).replace("{B}", b)
+
+    changed = dict(picture)
+    if "caption" in picture:
+        changed["caption"] = named(picture["caption"])
+    if picture["kind"] == "cards":
+        changed["hands"] = [hand | {"label": named(hand["label"])} for hand in picture["hands"]]
+    return changed
 
 
 def picture_fault(picture: Any) -> str | None:
@@ -62,7 +139,14 @@ def _grid_fault(picture: dict[str, Any]) -> str | None:
         labels = picture.get(name, [""] * count)
         if not (isinstance(labels, list) and len(labels) == count and all(map(_is_text, labels))):
             return f"{name} must be a list of {count} texts"
+    moves = picture.get("moves", rows)
+    if not (isinstance(moves, list) and [_length(row) for row in moves] == [len(row) for row in rows]):
+        return "moves must have a move, or None, for each cell"
     return None
+
+
+def _length(value: Any) -> int | None:
+    return len(value) if isinstance(value, list) else None
 
 
 def _is_cell(value: Any) -> bool:
@@ -84,8 +168,7 @@ def _cards_fault(picture: dict[str, Any]) -> str | None:
 
 
 def _card_count(hand: Any) -> int:
-    cards = hand.get("cards") if isinstance(hand, dict) else None
-    return len(cards) if isinstance(cards, list) else 0
+    return (_length(hand.get("cards")) if isinstance(hand, dict) else None) or 0
 
 
 def _is_hand(hand: Any) -> bool:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from leaguekit.games.base import CHANCE, SIDES, Game, Moves, Outcome, Side, asked, is_same
+from leaguekit.games.base import SIDES, Game, Moves, Outcome, Side, asked, is_same
 
 # The length of a side's choices as a text.
 MAX_CHOICE_CHARACTERS = 100
@@ -25,20 +25,25 @@ class UnknownChance(ValueError):
 
 def move_text(move: Any) -> str:
     """A move as a text."""
-    if type(move) is int:
-        return str(move)
-    return move if isinstance(move, str) else json.dumps(move, separators=(",", ":"), ensure_ascii=False)
+    if isinstance(move, str):
+        return move
+    return str(move) if type(move) is int else json.dumps(move, separators=(",", ":"), ensure_ascii=False)
 
 
 def choices_of(record: Iterable[Moves]) -> dict[Side, str | None]:
     """The choices of each side as a text, shortened if it is too long; None for a side that has not chosen."""
-    record = [*record]
-    texts = {side: ",".join([move_text(moves[side]) for moves in record if side in moves]) for side in SIDES}
-    return {side: _shorten(text) or None for side, text in texts.items()}
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= MAX_CHOICE_CHARACTERS else text[: MAX_CHOICE_CHARACTERS - 1] + SHORTENED
+    texts: dict[Side, list[str]] = {"A": [], "B": []}
+    for moves in record:
+        for side, said in texts.items():
+            if side in moves:
+                said.append(move_text(moves[side]))
+    choices: dict[Side, str | None] = {}
+    for side, said in texts.items():
+        text = ",".join(said)
+        if len(text) > MAX_CHOICE_CHARACTERS:
+            text = text[: MAX_CHOICE_CHARACTERS - 1] + SHORTENED
+        choices[side] = text or None
+    return choices
 
 
 def positions(game: Game[Any], record: Iterable[Moves]) -> Iterator[Any]:
@@ -66,7 +71,7 @@ def replay(game: Game[Any], record: Iterable[Moves]) -> Outcome:
     *_, last = positions(game, record)
     outcome = game.outcome(last)
     if outcome is None:
-        raise ValueError(f"{_asked(game, last)} has not chosen")
+        raise ValueError(f"{awaited(game, last)} has not chosen")
     return outcome
 
 
@@ -90,7 +95,7 @@ def steps_from_choices(
                 raise ValueError(f"{{{mover}}} has not chosen")
             else:
                 moves[mover] = _read_move(game, position, mover, left[mover].pop(0))
-        _check_step(game, position, moves)
+        _check_chance(game, position, moves)
         position = game.play(position, moves)
         yield moves, position
     if any(left.values()):
@@ -102,22 +107,27 @@ def record_from_choices(game: Game[Any], drawn: int | None, choices: dict[Side, 
     return [moves for moves, _ in steps_from_choices(game, drawn, choices)]
 
 
-def is_told_by_choices(
-    game: Game[Any], drawn: int | None, choices: dict[Side, str | None], record: Sequence[Moves]
-) -> bool:
-    """Whether the record of a match can be made again from its choices."""
+def is_told_by_choices(game: Game[Any], choices: dict[Side, str | None], record: Sequence[Moves]) -> bool:
+    """Whether the record of a match can be made again from its choices alone."""
     if any(choice is not None and choice.endswith(SHORTENED) for choice in choices.values()):
         return False
     try:
-        return is_same(record_from_choices(game, drawn, choices), [*record])
+        return is_same(record_from_choices(game, None, choices), [*record])
     except ValueError:
         return False
 
 
 def _read_move(game: Game[Any], position: Any, side: Side, text: str) -> Any:
-    """The option with this text. A text that is no option is left as it is, and is then not legal."""
+    """The legal move with this text. Raises ValueError if there is none."""
     options = game.question(position, side).valid_options
-    return next((option for option in options if move_text(option) == text), text)
+    if text in options:
+        return text
+    for option in options:
+        if move_text(option) == text:
+            return option
+    # A legal move need not be one of the options.
+    _check_move(game, position, side, text)
+    return text
 
 
 def _check_step(game: Game[Any], position: Any, moves: Moves) -> None:
@@ -127,16 +137,28 @@ def _check_step(game: Game[Any], position: Any, moves: Moves) -> None:
         raise ValueError("somebody chose after the end")
     if set(moves) != set(movers):
         raise ValueError(f"a step is expected from {' and '.join(movers)}")
-    if movers == CHANCE:
-        odds = game.odds(position)
-        if odds is not None and not any(is_same(moves["chance"], outcome) for outcome, _ in odds):
-            raise ValueError(f"chance cannot have given {move_text(moves['chance'])}")
-        return
+    _check_chance(game, position, moves)
     for side in SIDES:
-        if side in moves and (fault := game.fault(position, side, moves[side])) is not None:
-            raise ValueError(f"{{{side}}} cannot have chosen that: {fault}")
+        if side in moves:
+            _check_move(game, position, side, moves[side])
 
 
-def _asked(game: Game[Any], position: Any) -> str:
+def _check_chance(game: Game[Any], position: Any, moves: Moves) -> None:
+    """Raise ValueError if chance cannot give what it gave in a step."""
+    if "chance" not in moves or (odds := game.odds(position)) is None:
+        return
+    given = moves["chance"]
+    if not any(is_same(given, outcome) for outcome, _ in odds if outcome == given):
+        raise ValueError(f"chance cannot have given {move_text(given)}")
+
+
+def _check_move(game: Game[Any], position: Any, side: Side, move: Any) -> None:
+    """Raise ValueError if a move of a side is not legal in a position."""
+    if (fault := game.fault(position, side, move)) is not None:
+        raise ValueError(f"{{{side}}} cannot have chosen that: {fault}")
+
+
+def awaited(game: Game[Any], position: Any) -> str:
+    """Who moves next in a match that has not ended: ``{A}``, ``{B}`` or chance."""
     sides = asked(game, position)
     return f"{{{sides[0]}}}" if sides else "chance"

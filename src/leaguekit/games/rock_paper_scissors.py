@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from leaguekit.games.base import SIDES, Game, Knowledge, Moves, Outcome, Question, Side, other, turn_fault
+from leaguekit.games.pictures import Picture, cards
 
 # Each with what it beats.
 BEATS = {"rock": "scissors", "paper": "rock", "scissors": "paper"}
@@ -55,6 +56,9 @@ class RockPaperScissors(Game[Position]):
 
     def view(self, position: Position, side: Side | None) -> dict[str, Any]:  # noqa: ARG002 - all see the same
         return {"choices": position._asdict()}
+
+    def picture(self, view: dict[str, Any]) -> Picture:
+        return cards({"{A}": view["choices"]["A"], "{B}": view["choices"]["B"]})
 
     def worth(self, known: Knowledge) -> Callable[[Any], float]:
         """Beat the most frequent choice. A draw against it is better than a loss."""

@@ -25,7 +25,8 @@ from leaguekit.games.records import positions
 # Chooses one of the options. The text differs for every seed, turn and side.
 Chooser = Callable[[str, list[Any]], Any]
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
+# A name, or a prefix and a name.
+_NAME = re.compile(r"(?=.{1,50}\Z)[a-z][a-z0-9_]*(?::[a-z][a-z0-9_]*)?")
 _TURNS: tuple[tuple[Mover, ...], ...] = ((), ("A",), ("B",), ("A", "B"), CHANCE)
 # The options that a question may list. A game with more legal moves states their number, and how a move is written.
 MAX_OPTIONS = 500
@@ -291,7 +292,8 @@ def _check_shape(game: Game[Any], position: Any) -> None:
     for viewer in (*SIDES, None):
         view = game.view(position, viewer)
         _require(type(view) is dict and _is_plain(view), f"a view must be plain JSON, got {_shorten(view)}")
-        picture = game.picture(view)
+    for viewer in (*SIDES, None):
+        picture = game.picture(game.view(position, viewer))
         if picture is not None:
             _require(_is_plain(picture), f"a picture must be plain JSON, got {_shorten(picture)}")
             _require((fault := picture_fault(picture)) is None, str(fault))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from leaguekit.games.base import SIDES, Game, Knowledge, Moves, Outcome, Question, Side, turn_fault
+from leaguekit.games.pictures import Picture
 
 MARKS: dict[Side, str] = {"A": "X", "B": "O"}
 FREE = "."
@@ -86,9 +87,12 @@ class TicTacToe(Game[Position]):
         public: dict[str, Any] = {"board": position.board(), "moves": [*position.moves]}
         return public if side is None else public | {"your_mark": MARKS[side]}
 
-    def picture(self, view: dict[str, Any]) -> dict[str, Any]:
-        cells = [mark.replace(FREE, "") for mark in _board(view)]
-        return {"kind": "grid", "rows": [cells[:3], cells[3:6], cells[6:]]}
+    def picture(self, view: dict[str, Any]) -> Picture:
+        won = self.position(view).won()
+        marked = view.get("moves", [])[-1:] if won is None else won[1]
+        cells = [{"text": mark.strip(FREE), "marked": number in marked} for number, mark in enumerate(_board(view))]
+        rows, moves = ([row[:3], row[3:6], row[6:]] for row in (cells, [*range(9)]))
+        return {"kind": "grid", "rows": rows, "moves": moves, "caption": "{A} has X, {B} has O"}
 
     def worth(self, known: Knowledge) -> Callable[[Any], float]:
         """Win, else block, else take the centre, else a corner."""

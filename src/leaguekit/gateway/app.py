@@ -35,8 +35,8 @@ from leaguekit.web.shared_work import wait_for_disconnect
 WAIT_SECONDS = 20.0
 MAX_BODY_BYTES = 10_240
 PACKAGE = "leaguekit.gateway"
-# This file is the dashboard's.
-COLOURS = "colours.css"
+# These files are the dashboard's.
+SHARED = {"colours.css", "pictures.css", "elements.js", "pictures.js"}
 
 T = TypeVar("T")
 
@@ -104,15 +104,15 @@ class _Api:
     async def join(self, request: Request) -> Any:
         body = await _body(request, JoinRequest)
         code, seat = await self._gateway.join(body.code or None, body.name, _host(request))
-        return {"code": code, "state": seat.state()}
+        return {"code": code, "state": seat.state(with_picture=True)}
 
     async def seat_state(self, request: Request) -> Any:
         seat, version = await self._seat(request), request.query_params.get("version", "")
         if not re.fullmatch("[0-9]{1,15}", version):
-            return seat.state()
+            return seat.state(with_picture=True)
         with self._gateway.counted_wait(seat, _host(request), connection_of(request.scope)):
             await run_until_first(seat.wait(WAIT_SECONDS, int(version)), wait_for_disconnect(request.receive))
-            return seat.state()
+            return seat.state(with_picture=True)
 
     async def move(self, request: Request) -> Any:
         seat, body = await self._seat(request), await _body(request, SubmittedMove)
@@ -133,7 +133,7 @@ def _code(request: Request) -> str:
 
 async def _static_file(request: Request) -> Response:
     name = request.path_params.get("name", "index.html")
-    file = page_files()[name] if name == COLOURS else page_files(PACKAGE).get(name)
+    file = page_files()[name] if name in SHARED else page_files(PACKAGE).get(name)
     if file is None:
         return error_response("There is no such file.", 404)
     return Response(file.content.body, headers={"content-type": file.content_type, "cache-control": "no-cache"})

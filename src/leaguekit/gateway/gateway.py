@@ -32,7 +32,7 @@ from leaguekit.agents.registration import (
     UNNAMED_LEAGUE,
     WRITE_RETRY_SECONDS,
     RegistrationRefused,
-    fetch_league_id,
+    ping_manager,
 )
 from leaguekit.agents.retries import Backoff
 from leaguekit.agents.world import World
@@ -158,7 +158,7 @@ class Gateway:
         backoff, has_warned = Backoff(), False
         while True:
             try:
-                self.league_id = await fetch_league_id(self._world.caller, self.manager_url)
+                self.league_id = (await ping_manager(self._world.caller, self.manager_url)).league_id
                 break
             except (CallFailed, CallerLate) as failure:
                 if not has_warned:

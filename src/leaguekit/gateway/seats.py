@@ -12,12 +12,13 @@ from collections import deque
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from leaguekit.agents.registration import Identity, RegistrationRefused
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
-from leaguekit.games import rules
+from leaguekit.games import find_game, rules
+from leaguekit.games.pictures import Picture, name_players, picture_of
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Context, Move, PastMatch, record_of
 from leaguekit.player.decisions import StrategyResult, validate_result
@@ -50,6 +51,7 @@ class MoveRequest(Struct, frozen=True, kw_only=True):
     valid_options: Annotated[list[Any], Meta(description="The legal moves")]
     position: Annotated[dict[str, Any], Meta(description="What may be seen of the game")]
     seconds_left: Annotated[float, Meta(description="After that a legal move is made at random")]
+    picture: Annotated[Picture | UnsetType, Meta(description="The position to be drawn, for pages")] = UNSET
 
 
 class SeatState(Struct, frozen=True, kw_only=True):
@@ -198,7 +200,7 @@ class Seat:
         turn.move.set_result(decision.move)
         return decision.move
 
-    def state(self) -> SeatState:
+    def state(self, *, with_picture: bool = False) -> SeatState:
         agent, status = self.agent, self._status()
         matches = [*agent.history.values()]
         return SeatState(
@@ -209,7 +211,7 @@ class Seat:
             player_id=agent.player_id,
             league_id=agent.league_id,
             round_id=agent.round_id,
-            asked=self._move_request(),
+            asked=self._move_request(with_picture=with_picture),
             record=record_of(matches),
             matches=matches[-MAX_MATCHES:],
             automatic=[*self._automatic],
@@ -233,7 +235,7 @@ class Seat:
             return f"You are not in the league: {self.refused or 'its manager has not answered yet.'}"
         return "No move is wanted now. Wait again: the league goes on by itself."
 
-    def _move_request(self) -> MoveRequest | None:
+    def _move_request(self, *, with_picture: bool) -> MoveRequest | None:
         turn = next((one for one in reversed(self._turns.values()) if not one.move.done()), None)
         if turn is None:
             return None
@@ -252,7 +254,14 @@ class Seat:
             valid_options=ctx.valid_options,
             position=ctx.view,
             seconds_left=round(max(0.0, ctx.seconds_left - MARGIN_SECONDS), 1),
+            picture=self._picture(ctx) if with_picture else UNSET,
         )
+
+    def _picture(self, ctx: Context) -> Picture:
+        """The position as this seat may see it, with the moves that its cells stand for."""
+        picture = picture_of(find_game(ctx.game_type), ctx.view, with_moves=True)
+        own, other = self.agent.player_id or "you", ctx.opponent_id or "the opponent"
+        return name_players(picture, *((other, own) if ctx.role == "PLAYER_B" else (own, other)))
 
     def _rank(self) -> int | None:
         row = (self.agent.final or {}).get("standing")

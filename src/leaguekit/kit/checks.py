@@ -24,8 +24,9 @@ State = Literal["passed", "failed", "not run"]
 
 # The most characters that a report shows of a request or an answer.
 MAX_DISPLAYED = 1_000
-# Every wait in a check has its own limit. This limit is for a check that has none by mistake.
-MAX_SECONDS = 300.0
+# Every wait in a check has its own limit. This limit is for a check that has none by mistake. A league of four players
+# has at most 20 rounds, and each is announced a minute before its matches.
+MAX_SECONDS = 1_800.0
 # The evidence that an agent sent nothing, and that it did not answer.
 NOTHING_CAME, NO_ANSWER = "nothing at all", "no answer"
 _DOCUMENT = re.compile(r"(\d{3})-L0*(\d+)[a-z]?")

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from msgspec import UNSET
+
 from leaguekit.agents.registration import Identity
 from leaguekit.agents.world import World
+from leaguekit.games import game
 from leaguekit.league.settings import Settings
 from leaguekit.match.draw import match_seed
 from leaguekit.match.signals import Void
@@ -32,16 +35,17 @@ def assigned_player(player_id: str, url: str, history: Iterable[PastMatch] = ())
 
 
 def assignment(
-    world: World, players: tuple[m.AssignedPlayer, m.AssignedPlayer], game_type: str, seed: bytes, round_id: int = 1
+    world: World, players: tuple[m.AssignedPlayer, m.AssignedPlayer], game_name: str, seed: bytes, round_id: int = 1
 ) -> m.MatchAssignment:
     """Return the assignment of a match between two players. The first has side A."""
-    name = match_id(round_id, 1)
+    name, rules = match_id(round_id, 1), game(game_name)
     return m.MatchAssignment(
         **m.envelope(MANAGER, world.now(), match_conversation(name, _ATTEMPT)),
         league_id=LEAGUE,
         round_id=round_id,
         match_id=name,
-        game_type=game_type,
+        game_type=rules.name,
+        game_args=dict(rules.args) or UNSET,
         attempt=_ATTEMPT,
         match_seed=match_seed(seed, name, _ATTEMPT).hex(),
         time_limits=Settings(league_id=LEAGUE).time_limits,

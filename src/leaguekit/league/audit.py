@@ -90,7 +90,8 @@ class Audit:
         self._forfeits: set[str] = set()
         # For each completed round that the format drew, the players with a bye, and the other players without a match.
         self._byes: list[str] = []
-        self._absences: list[str] = []
+        # Who played in each completed round, or had a bye.
+        self._present: list[set[str]] = []
         self._ranking: list[str] = []
         self._engine = engine
         self._number = 0
@@ -238,7 +239,7 @@ class Audit:
                 round_ = self.league.rounds[event.round_id - 1]
                 playing = {player for name in round_.matches for player in self.league.matches[name].players}
                 self._byes += round_.byes
-                self._absences += self.league.table.rows.keys() - playing - {*round_.byes}
+                self._present.append(playing | {*round_.byes})
             case e.RoundDrawn():
                 self._ranking = event.ranking
             case e.LeagueCompleted():
@@ -303,7 +304,7 @@ class Audit:
             lot_seed,
             league.settings.payoff_range,
             byes=self._byes,
-            absences=self._absences,
+            absences=[player for present in self._present for player in league.table.rows.keys() - present],
             ranking=self._ranking,
         )
         for expected, row in zip(recounted, league.table.standings().values(), strict=True):

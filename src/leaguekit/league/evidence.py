@@ -55,7 +55,7 @@ class PlayerEvidence(Struct):
     @property
     def left_move_unanswered(self) -> bool:
         """Whether the player joined, and then did not answer its last request, which was a call for a move."""
-        return self.has_answered and bool(self.events) and self.events[-1].what in (TIMEOUT, UNREACHABLE)
+        return bool(self.events) and self.events[-1].what in (TIMEOUT, UNREACHABLE) and self.has_answered
 
     @property
     def has_moved(self) -> bool:

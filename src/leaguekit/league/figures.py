@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec import UNSET, Struct, structs
 
-from leaguekit.games import GAMES
+from leaguekit.games import find_game
 from leaguekit.league.linear_algebra import CancelCheck, never_cancel
 from leaguekit.league.ratings import Played, Ratings
 from leaguekit.league.records import Match
@@ -218,7 +218,7 @@ def points_after_rounds(league: League, player_id: str) -> list[int]:
 
 def _luck_sentence(league: League) -> str:
     """The game's sentence about luck; empty if the game is not installed here."""
-    game = GAMES.get(league.settings.game_type)
+    game = find_game(league.settings.game_name)
     return "" if game is None else game.luck
 
 

@@ -7,15 +7,15 @@ documents require less than our own referees report.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from hashlib import sha256
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
 from msgspec import UNSET, json
 
 from leaguekit.games import find_game
 from leaguekit.games.base import Game, Moves, Side, has_chance, is_same
-from leaguekit.games.records import UnknownChance, move_text, positions, record_from_choices, replay
+from leaguekit.games.records import UnknownChance, awaited, move_text, positions, steps_from_choices
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
 from leaguekit.match.draw import match_seed, opens
@@ -43,6 +43,17 @@ class Judgement(NamedTuple):
     is_derived: bool
     # The reasons in ``not_checkable`` that an operator should know.
     doubts: list[str]
+
+
+class _Played(NamedTuple):
+    """A match that was played again: its steps, the first position and the one after each legal step, and what failed.
+
+    By its choices, the record has only the legal steps.
+    """
+
+    record: Sequence[Moves]
+    positions: list[Any]
+    error: ValueError | None = None
 
 
 class _NotCheckable(Exception):
@@ -80,16 +91,17 @@ def judge(
     faults = _ruling_faults(details)
     game = find_game(settings.game_type, settings.game_args or None)
     if game is None:
-        return Judgement(faults, [f"the game {settings.game_name} is not known here"], False, False, False, [])
+        why = f"the game {settings.game_name} is not known here; install its package, or give --game FILE.py:CLASS"
+        return Judgement(faults, [why], False, False, False, [])
     own_seed = None if seed is None else match_seed(seed, match.id, attempt)
+    played = _play_again(game, match, details, posted)
     not_checkable: list[str] = []
     doubts: list[str] = []
     done: list[bool] = []
-    checks: tuple[Callable[[], bool], ...] = (
-        lambda: _check_outcome(game, match, result, posted),
-        lambda: _check_opening(game, details, own_seed),
-        lambda: _check_derivation(game, match, details, own_seed, posted, has_seed=has_seed),
-    )
+    checks: list[Callable[[], bool]] = [lambda: _check_outcome(game, match, result, played, posted)]
+    if has_chance(game):
+        checks.append(lambda: _check_opening(game, details, own_seed))
+        checks.append(lambda: _check_derivation(game, details, own_seed, played, has_seed=has_seed))
     for check in checks:
         try:
             done.append(check())
@@ -100,7 +112,7 @@ def judge(
             not_checkable.append(str(reason))
             doubts += [str(reason)] * isinstance(reason, _Doubtful)
             done.append(False)
-    is_replayed, is_opened, is_derived = done
+    is_replayed, is_opened, is_derived = done if has_chance(game) else (*done, False, False)
     return Judgement(faults, not_checkable, is_replayed, is_opened, is_derived, doubts)
 
 
@@ -116,24 +128,30 @@ def read_record(kept: bytes | None, details: ResultDetails) -> list[Moves] | Non
     return json.decode(kept, type=list[Moves])
 
 
-def record_of(
-    game: Game[Any], match: Match, details: ResultDetails, posted: Sequence[Moves] | None = None
-) -> Sequence[Moves]:
-    """The record of a match: the one that was posted, that of its report, or the one that its choices tell.
-
-    Raises ValueError if the choices do not tell it.
-    """
-    if posted is not None:
-        return posted
-    if details.record is not UNSET:
+def _play_again(game: Game[Any], match: Match, details: ResultDetails, posted: Sequence[Moves] | None) -> _Played:
+    """Play a match again: by the record that was posted, by that of its report, or by its choices."""
+    told = posted
+    if told is None and details.record is not UNSET:
         # A step with other keys is not legal, and playing it again says so.
-        return cast("list[Moves]", details.record)
-    choices: dict[Side, str | None] = {"A": details.choices.get(match.a), "B": details.choices.get(match.b)}
-    return record_from_choices(game, details.drawn_number or None, choices)
+        told = cast("list[Moves]", details.record)
+    record, places = list[Moves](told or ()), [game.start()]
+    try:
+        if told is not None:
+            places += islice(positions(game, record), 1, None)
+        else:
+            choices: dict[Side, str | None] = {"A": details.choices.get(match.a), "B": details.choices.get(match.b)}
+            for moves, position in steps_from_choices(game, details.drawn_number or None, choices):
+                record.append(moves)
+                places.append(position)
+    except ValueError as error:
+        return _Played(record, places, error)
+    return _Played(record, places)
 
 
-def _check_outcome(game: Game[Any], match: Match, result: MatchResult, posted: Sequence[Moves] | None) -> bool:
-    """Play the match again. Return whether there was anything to play."""
+def _check_outcome(
+    game: Game[Any], match: Match, result: MatchResult, played: _Played, posted: Sequence[Moves] | None
+) -> bool:
+    """Compare the result with that of the match that was played again. Return whether there was anything to play."""
     details = result.details
     if details.status == "TECHNICAL_LOSS":
         return False
@@ -142,14 +160,13 @@ def _check_outcome(game: Game[Any], match: Match, result: MatchResult, posted: S
     has_record = posted is not None or details.record is not UNSET
     if not has_record and None in (details.choices.get(match.a), details.choices.get(match.b)):
         raise _Doubtful("the referee did not tell what was chosen")
-    try:
-        record = record_of(game, match, details, posted)
-        outcome = replay(game, record)
-    except UnknownChance:
-        raise _Doubtful("the referee did not tell what was drawn") from None
-    except ValueError as error:
-        why = str(error).replace("{A}", match.a).replace("{B}", match.b)
-        raise _Wrong(f"choices that {game.name} allows", f"{_describe_play(details)} ({why})") from None
+    if isinstance(played.error, UnknownChance):
+        raise _Doubtful("the referee did not tell what was drawn")
+    outcome = None if played.error else game.outcome(played.positions[-1])
+    if outcome is None:
+        why = str(played.error or f"{awaited(game, played.positions[-1])} has not chosen")
+        why = why.replace("{A}", match.a).replace("{B}", match.b)
+        raise _Wrong(f"choices that {game.name} allows", f"{_describe_play(details)} ({why})")
     by_side: dict[Side | None, str | None] = {"A": match.a, "B": match.b, None: None}
     winner = by_side[outcome.winner]
     if winner != result.winner:
@@ -162,14 +179,13 @@ def _check_outcome(game: Game[Any], match: Match, result: MatchResult, posted: S
 
 def _check_opening(game: Game[Any], details: ResultDetails, own_seed: bytes | None) -> bool:
     """Open the commitment to what chance gives. Return whether there was one."""
-    if not has_chance(game):
-        return False
     if details.draw_commitment is UNSET:
         raise _NotCheckable("the referee did not commit to its draw")
     if details.draw_nonce is UNSET:
         raise _Wrong("the nonce that opens the draw's commitment", "none")
-    promised = None if own_seed is None else promise(game, own_seed)
-    revealed = details.match_seed or details.drawn_number or promised
+    revealed: int | str | None = details.match_seed or details.drawn_number or None
+    if revealed is None and own_seed is not None:
+        revealed = promise(game, own_seed)
     if revealed is None:
         raise _NotCheckable("nothing was drawn, and the league's seed is not known")
     if not opens(details.draw_commitment, details.draw_nonce, revealed):
@@ -181,23 +197,10 @@ def _check_opening(game: Game[Any], details: ResultDetails, own_seed: bytes | No
 
 
 def _check_derivation(
-    game: Game[Any],
-    match: Match,
-    details: ResultDetails,
-    own_seed: bytes | None,
-    posted: Sequence[Moves] | None,
-    *,
-    has_seed: bool,
+    game: Game[Any], details: ResultDetails, own_seed: bytes | None, played: _Played, *, has_seed: bool
 ) -> bool:
     """Compare what chance gave with what follows from the league's seed. Return whether it gave anything."""
-    if not has_chance(game):
-        return False
-    try:
-        record = record_of(game, match, details, posted)
-    except ValueError:
-        # The match was not played to its end, or playing it again has found what is wrong.
-        record = [{"chance": details.drawn_number}] if details.drawn_number else []
-    if not record:
+    if not played.record:
         return False
     if not has_seed:
         raise _NotCheckable("the referee does not know the league's seed")
@@ -205,25 +208,20 @@ def _check_derivation(
         raise _NotCheckable("the league's seed is not known")
     if details.match_seed and details.match_seed != own_seed.hex():
         raise _Wrong(f"the seed {own_seed.hex()} of the match", f"the seed {details.match_seed}")
-    _check_rolls(game, details, own_seed, record)
+    # A step that is not legal has no position after it.
+    for step, (position, moves) in enumerate(zip(played.positions, played.record, strict=False)):
+        if "chance" not in moves:
+            continue
+        rolled = game.roll(position, own_seed, step)
+        if not is_same(rolled, moves["chance"]):
+            if details.draw_commitment is UNSET:
+                raise _Doubtful("the referee drew a number of its own")
+            drawn = "the number " * (step == 0 and bool(details.drawn_number))
+            raise _Wrong(
+                f"{drawn}{move_text(rolled)}, drawn from the league's seed",
+                f"{drawn}{move_text(moves['chance'])}",
+            )
     return True
-
-
-def _check_rolls(game: Game[Any], details: ResultDetails, own_seed: bytes, record: Sequence[Moves]) -> None:
-    """Compare each outcome of chance with the one that follows from the seed, as far as the record is legal."""
-    with suppress(ValueError):
-        for step, (position, moves) in enumerate(zip(positions(game, record), record, strict=False)):
-            if "chance" not in moves:
-                continue
-            rolled = game.roll(position, own_seed, step)
-            if not is_same(rolled, moves["chance"]):
-                if details.draw_commitment is UNSET:
-                    raise _Doubtful("the referee drew a number of its own")
-                drawn = "the number " * (step == 0 and bool(details.drawn_number))
-                raise _Wrong(
-                    f"{drawn}{move_text(rolled)}, drawn from the league's seed",
-                    f"{drawn}{move_text(moves['chance'])}",
-                )
 
 
 def _ruling_faults(details: ResultDetails) -> list[Discrepancy]:

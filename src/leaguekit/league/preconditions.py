@@ -21,7 +21,7 @@ from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.results import MAX_FAILURES, MAX_VOIDS, validate_result
 from leaguekit.league.settings import CHANGEABLE, changed_settings
 from leaguekit.league.state import League, id_order
-from leaguekit.league.tournaments import needs_draw
+from leaguekit.league.tournaments import late_player_fault, needs_draw
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerId, RefereeId
 from leaguekit.protocol.messages import MatchResult
@@ -81,7 +81,8 @@ def _player_registered(event: e.PlayerRegistered, league: League) -> Iterator[Di
     if known is None:
         if not valid(PlayerId, name):
             raise ImpossibleEvent("a player's id such as P01", repr(name))
-        if not league.is_open:
+        is_known = league.settings.known_format is not None
+        if not league.is_open and not (event.by_operator and (not is_known or late_player_fault(league) is None)):
             raise ImpossibleEvent("no new players after the start", f"the new player {name}")
         if len(league.table.rows) >= (most := league.settings.max_players):
             yield Discrepancy(f"at most {most} players", f"one more, {name}")

@@ -7,6 +7,7 @@ from itertools import islice
 
 from msgspec import UNSET
 
+from leaguekit.formats import DEFAULT_FORMAT
 from leaguekit.league.records import Match, Outcome, Referee
 from leaguekit.league.rounds import available_referees, referee_rotation
 from leaguekit.league.state import League
@@ -126,6 +127,7 @@ def status(league: League) -> m.LeagueStatus:
         total_matches=len(league.matches),
         players=len(league.table.rows),
         referees=len(league.referees),
+        format=UNSET if league.settings.format_text == DEFAULT_FORMAT else league.settings.format_text,
     )
 
 

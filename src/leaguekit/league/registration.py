@@ -21,6 +21,7 @@ from leaguekit.league.endpoints import canonical_endpoint, is_same_host, is_same
 from leaguekit.league.events import Event, PlayerRegistered, RefereeRegistered
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.state import League
+from leaguekit.league.tournaments import late_player_fault
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import ProtocolError, documented_number
 from leaguekit.protocol.ids import OLDEST_VERSION, PROTOCOL_VERSION, Role, is_supported_version, player_id, referee_id
@@ -92,7 +93,8 @@ class Applicant(NamedTuple, Generic[MetaT]):
     may_repeat: bool = True
     # The id to assign if it is free.
     wanted_id: str | None = None
-    # Whether the operator added the agent. Then a player needs no seat, and a referee may register after the start.
+    # Whether the operator added the agent. Then a player needs no seat. A referee may come after the start then, and a
+    # player if the format takes it.
     added_by_operator: bool = False
 
 
@@ -107,7 +109,11 @@ def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> s
     known = by_seat or _recognised(league, league.players, applicant, at)
     if known is None:
         if not league.is_open:
-            raise Rejected("player", "E019", _lost_token_hint(league, applicant.meta))
+            fault = (
+                late_player_fault(league) if applicant.added_by_operator else _lost_token_hint(league, applicant.meta)
+            )
+            if fault is not None:
+                raise Rejected("player", "E019", fault)
         count, limit = len(league.table.rows), league.settings.max_players
         if count >= limit:
             full = {"max_players": limit, "current_players": count}

@@ -21,7 +21,7 @@ from leaguekit.league.standings import Row
 from leaguekit.league.state import League
 
 # Increase it when the state, or the way in which events change it, differs from the previous release.
-FORMAT = 6
+FORMAT = 7
 _WRITER = f"leaguekit-{__version__}-{FORMAT}"
 
 # The fields of a league. Instead of the table, its rows are stored. The matches are stored apart.

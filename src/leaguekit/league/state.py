@@ -63,6 +63,8 @@ class League:
     # The players in the order of the seeding, from the start on; and whether the format draws round by round.
     seeding: list[str]
     draws_rounds: bool
+    # The number of players at the start. Those that came later are the last of the seeding.
+    starters: int
     # What the format said at the end.
     end_reason: str
     # The latest announced round; 0 before the first announcement.
@@ -97,7 +99,7 @@ class League:
         self.paused = False
         self.players, self.referees = {}, {}
         self.rounds, self.matches, self.seeding = [], {}, []
-        self.draws_rounds, self.end_reason = False, ""
+        self.draws_rounds, self.end_reason, self.starters = False, "", 0
         self.current_round = self.outstanding = 0
         self.waiting, self.held = {}, {}
         self.names, self.endpoints, self.verifiers, self.seats = {}, {}, {}, {}
@@ -148,6 +150,7 @@ class League:
 
     def _player_registered(self, event: e.PlayerRegistered) -> None:
         player = self.players.get(event.player_id)
+        is_late = player is None and not self.is_open
         if player is None:
             player = self.players[event.player_id] = Player(id=event.player_id, state="INIT", registered=event)
             while player_id(self.next_player) in self.players:
@@ -163,6 +166,10 @@ class League:
         if event.seat is not None:
             self.seats[event.seat].holder = player.id
         self.table.add_player(player.id, player.meta.display_name)
+        if is_late:
+            self.seeding.append(player.id)
+            for _ in filter(lambda one: one.completed, self.rounds):
+                self.table.count_without_game([player.id], [])
 
     def _referee_registered(self, event: e.RefereeRegistered) -> None:
         referee = self.referees.get(event.referee_id)
@@ -216,6 +223,7 @@ class League:
         self.state = "RUNNING_LEAGUE"
         self.draws_rounds = not event.rounds
         self.seeding = [self.players[name].id for name in event.seeding or sorted(self.table.rows, key=id_order)]
+        self.starters = len(self.seeding)
         for pairs in event.rounds:
             self._add_round(pairs)
         self.table.draw_lots(self.settings.seed_hex or "")

@@ -45,6 +45,7 @@ def tournament(league: League, corrected: Mapping[str, MatchResult | None] | Non
         tuple(_past_round(league, round_, corrected or {}) for round_ in rounds),
         bytes.fromhex(league.settings.seed_hex or ""),
         frozenset(name for name in league.seeding if league.players[name].out is not None),
+        starters=league.starters,
     )
 
 
@@ -83,8 +84,19 @@ def has_next_round(league: League) -> bool:
 def total_rounds(league: League) -> int:
     """The number of rounds, or of those drawn so far if it is not known."""
     if league.draws_rounds and league.state == "RUNNING_LEAGUE" and (made := league.settings.known_format) is not None:
-        return made.total_rounds(len(league.seeding)) or len(league.rounds)
+        return made.total_rounds(league.starters) or len(league.rounds)
     return len(league.rounds)
+
+
+def late_player_fault(league: League) -> str | None:
+    """Why no player can be added to a league that has started; None if one can. It is paired from the next draw on."""
+    made = league.settings.known_format
+    if made is None or not made.takes_late_players:
+        return f"the format {league.settings.format_text} takes nobody after the start"
+    total = made.total_rounds(league.starters)
+    if league.state == "LEAGUE_COMPLETED" or (total is not None and len(league.rounds) >= total):
+        return "the last round is drawn"
+    return made.fault(len(league.table.rows) + 1)
 
 
 def tournament_report(league: League) -> str:

@@ -198,7 +198,8 @@ class Manager:
         began = perf_counter()
         result: Any
         if call.method == PING:
-            result = {"status": "ok", "league_id": self.league_id}
+            game_type = self.ledger.league.settings.game_type
+            result = {"status": "ok", "league_id": self.league_id, "game_type": game_type}
         elif call.method == METHOD:
             result = await self._operate(call)
         else:

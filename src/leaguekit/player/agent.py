@@ -102,7 +102,12 @@ class PlayerAgent:
 
             self._open_profile = OpenPlayerProfile(world, self._answer_spec, self._report, self.finished.set)
             send = self._open_profile.ask
-        self.registrar = Registrar(world, manager_url, "player", meta, self._prepare, wanted_id=wanted_id, send=send)
+        self.registrar = Registrar(
+            *(world, manager_url, "player", meta, self._prepare),
+            takes_game=player.takes_game,
+            wanted_id=wanted_id,
+            send=send,
+        )
         self.league_id: str | None = None
         self.round_id: int | None = None
         self.standings: list[m.Standing] = []

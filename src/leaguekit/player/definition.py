@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leaguekit.games import GAMES
 from leaguekit.player.context import Strategy
-from leaguekit.player.strategies import check_can_play, games_of
+from leaguekit.player.strategies import can_play, check_can_play, games_of
 from leaguekit.protocol.fields import DisplayName, Version
 from leaguekit.protocol.patterns import valid
 
@@ -26,8 +25,10 @@ class PlayerDefinition:
             raise ValueError(f"a player's name has 1 to 50 characters, got {name!r}")
         if not callable(strategy):
             raise TypeError(f"a strategy is a function of one Context, got {strategy!r}")
+        # Without these, the player also takes other games that its strategy can play.
+        self.given_games = games
         if games is None:
-            games = games_of(strategy) or tuple(GAMES)
+            games = games_of(strategy)
         if isinstance(games, str) or not games:
             raise ValueError(f"games is a list of at least one game, got {games!r}")
         for game in games:
@@ -38,3 +39,7 @@ class PlayerDefinition:
         self.strategy = strategy
         self.games = tuple(games)
         self.version = version
+
+    def takes_game(self, game_type: str) -> bool:
+        """Whether the player also takes a game that is not among its ``games``."""
+        return self.given_games is None and can_play(self.strategy, game_type)

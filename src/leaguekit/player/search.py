@@ -37,7 +37,7 @@ _kept: dict[tuple[Game[Any], Side, Any], Value] = {}
 
 
 def values_of_moves(game: Game[Any], position: Any, options: list[Any]) -> tuple[list[Value], bool]:
-    """The value of each option for the side that moves in a position, and whether every game was followed to its end."""
+    """The value of each option for the side that moves, and whether every game was followed to its end."""
     (side,) = asked(game, position)
     values = [Value(0.0, 0.0)] * len(options)
     left = MAX_POSITIONS

@@ -20,8 +20,10 @@ def is_check(league_id: str | None) -> bool:
 
 def result_sentence(past: PastMatch, own: dict[str, str], standings: Iterable[Standing]) -> str:
     """The result of a match, with the names of its players. ``own`` has the player's name by its id."""
-    opponents = (row for row in standings if row.player_id == past.opponent_id)
-    names = {row.player_id: sanitize_line(row.display_name) for row in opponents} | own
+    names = dict(own)
+    for row in standings:
+        if row.player_id == past.opponent_id:
+            names[row.player_id] = sanitize_line(row.display_name)
     return f"{past.match_id}: {past.result}. {add_player_names(past.reason, names)}"
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from inspect import unwrap
 from typing import Any
 
-from leaguekit.games import GAMES
+from leaguekit.games import GAMES, find_game
 from leaguekit.games.base import Game, Knowledge
 from leaguekit.player.context import Context, PastMatch, Result, Strategy
 from leaguekit.player.search import values_of_moves
@@ -57,7 +58,7 @@ def _choices(matches: list[PastMatch], result: Result) -> list[str]:
 
 def frequency(ctx: Context) -> Any:
     """Expect the opponent's most frequent choice, and answer it. For a new opponent, use the choices of all others."""
-    game = GAMES.get(ctx.game_type)
+    game = find_game(ctx.game_type)
     try:
         worth = None if game is None else game.worth(_knowledge(ctx))
     except ValueError as error:
@@ -72,7 +73,7 @@ def search(ctx: Context) -> Any:
 
     Where the end is too far away to see, equally good moves are judged as ``frequency`` judges them.
     """
-    game = GAMES.get(ctx.game_type)
+    game = find_game(ctx.game_type)
     try:
         position = None if game is None else game.position(ctx.view)
     except ValueError as error:
@@ -112,6 +113,10 @@ def _best(ctx: Context, worth: Callable[[Any], float | tuple[float, ...]]) -> An
     return best[0] if len(best) == 1 else ctx.random.choice(best)
 
 
+def _has_constant_move(move: str, game: Game[Any]) -> bool:
+    return move in game.constant_moves
+
+
 _ALWAYS = [Always(move) for move in dict.fromkeys(move for game in GAMES.values() for move in game.constant_moves)]
 STRATEGIES: dict[str, Strategy] = {
     "random": at_random,
@@ -121,25 +126,29 @@ STRATEGIES: dict[str, Strategy] = {
     "frequency": frequency,
     "search": search,
 }
-# The games of the strategies that cannot play every game.
-_GAMES: dict[Strategy, tuple[str, ...]] = {
-    **{one: tuple(name for name, game in GAMES.items() if one.move in game.constant_moves) for one in _ALWAYS},
-    frequency: tuple(name for name, game in GAMES.items() if type(game).worth is not Game.worth),
-    search: tuple(name for name, game in GAMES.items() if type(game).position is not Game.position),
+# What a game must have for the strategies that cannot play every game.
+_NEEDS: dict[Strategy, Callable[[Game[Any]], bool]] = {
+    **{one: partial(_has_constant_move, one.move) for one in _ALWAYS},
+    frequency: lambda game: type(game).worth is not Game.worth,
+    search: lambda game: type(game).position is not Game.position,
 }
 
 
-def games_of(strategy: Strategy) -> tuple[str, ...] | None:
-    """The games that a strategy can play. None if it may be able to play every game."""
-    try:
-        return _GAMES.get(strategy)
-    except TypeError:  # an author's own object that is not hashable
-        return None
+def games_of(strategy: Strategy) -> tuple[str, ...]:
+    """Our own games that a strategy can play."""
+    return tuple(name for name in GAMES if can_play(strategy, name))
 
 
 def can_play(strategy: Strategy, game_type: str) -> bool:
-    games = games_of(strategy)
-    return games is None or game_type in games
+    """Whether a strategy can play a game. Strategies that need its rules cannot play one that is not installed here."""
+    try:
+        is_fit = _NEEDS.get(unwrap(strategy))
+    except TypeError:  # an author's own object that is not hashable
+        return True
+    if is_fit is None:
+        return True
+    game = find_game(game_type)
+    return game is not None and is_fit(game)
 
 
 def strategies_for(game_type: str) -> list[str]:

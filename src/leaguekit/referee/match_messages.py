@@ -13,7 +13,7 @@ from leaguekit.games import game
 from leaguekit.games.base import SIDES, Question, Side, other
 from leaguekit.games.records import is_told_by_choices
 from leaguekit.match.draw import record_sha256
-from leaguekit.match.move_messages import MoveCall, make_call, number_fields, promise
+from leaguekit.match.move_messages import DOCUMENTED, MoveCall, make_call, messages_of, number_fields
 from leaguekit.match.rulings import Verdict
 from leaguekit.match.signals import GameFault, Void
 from leaguekit.protocol import messages as m
@@ -57,9 +57,10 @@ class MatchMessages:
         self._commitment = draw_commitment
         self._nonce = draw_nonce
         self._game = game(assignment.game_type, assignment.game_args or None)
-        promised = promise(self._game, bytes.fromhex(assignment.match_seed))
-        # A number is revealed as the number drawn.
-        self._match_seed: str | UnsetType = promised if isinstance(promised, str) else UNSET
+        # The commitment is to the seed, except in the game of the documents: there it is to the number drawn.
+        self._match_seed: str | UnsetType = UNSET
+        if draw_commitment is not UNSET and messages_of(self._game) is not DOCUMENTED:
+            self._match_seed = bytes.fromhex(assignment.match_seed).hex()
         self._sender = sender_of("referee", referee_id)
         self._conversation = match_conversation(assignment.match_id, assignment.attempt)
         # The fields of every message but the time. They are made once, because a match has about ten messages.
@@ -263,7 +264,10 @@ class MatchMessages:
 
     def _record(self, verdict: Verdict) -> list[m.Step] | UnsetType:
         """The record of a match that was played, unless its choices tell it."""
-        if not verdict.record or is_told_by_choices(self._game, verdict.drawn, verdict.choices, verdict.record):
+        # A number that was drawn and a choice of each side tell everything.
+        if not verdict.record or verdict.drawn is not None:
+            return UNSET
+        if is_told_by_choices(self._game, verdict.choices, verdict.record):
             return UNSET
         return [dict(step.items()) for step in verdict.record]
 

@@ -20,6 +20,7 @@ from leaguekit.agents.tasks import Tasks, cancel
 from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.games.base import SIDES, Side, other
+from leaguekit.games.pictures import game_picture
 from leaguekit.match import signals as s
 from leaguekit.match.draw import commitment
 from leaguekit.match.machine import Match
@@ -188,10 +189,16 @@ class MatchRunner:
         }
 
     def progress(self) -> m.MatchProgress:
-        """The same as ``state`` with the position, as a message to the manager."""
+        """The same as ``state`` with the position and its picture, as a message to the manager."""
+        position = self._machine.view(None)
         progress = self.messages.progress(
-            self._machine.stage, self._stage_entered_at, self._deadline(), self._arrived(), self._machine.view(None)
+            self._machine.stage,
+            self._stage_entered_at,
+            self._deadline(),
+            self._arrived(),
+            position,
         )
+        progress.picture = game_picture(self._rules, position) or UNSET
         asked = [side for side in SIDES if self._machine.posted(side) is not None]
         if asked:
             progress.try_number, progress.max_tries = max(map(self._machine.tries, asked))

@@ -67,7 +67,7 @@ class MatchSupervisor:
         self._manager_client = manager_client
         self._choose_client = choose_client
         self._on_start = on_start
-        self._game_types = tuple(game_types)
+        self._game_types = game_types
         self._max_concurrent = max_concurrent
         self._views = Views(world.data_root)
         self._view_writer = ViewWriter(files=world.files, inline=world.inline)

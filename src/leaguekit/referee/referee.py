@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from leaguekit.agents.logs import log_fields
 from leaguekit.agents.registration import Before, Identity, Registrar, RegistrationRefused, describe_league_error
 from leaguekit.agents.tasks import cancel
 from leaguekit.agents.world import World
-from leaguekit.games import GAMES
+from leaguekit.games import GAMES, game
 from leaguekit.games.base import SIDES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
@@ -60,22 +60,22 @@ class RefereeAgent:
         endpoint: str,
         name: str,
         version: str = "1.0.0",
-        game_types: Sequence[str] | None = None,
+        game_types: Iterable[str] | None = None,
         max_concurrent: int = 2,
     ) -> None:
-        # The games that are known now: a program may have added its own.
-        game_types = [*GAMES] if game_types is None else game_types
         self._world = world
+        # The league's game is added, if it is known here.
+        games = [*(GAMES if game_types is None else game_types)]
         meta = m.RefereeMeta(
             display_name=name,
             version=version,
-            game_types=list(game_types),
+            game_types=games,
             contact_endpoint=endpoint,
             max_concurrent_matches=max_concurrent,
             protocol_version=PROTOCOL_VERSION,
             token_scheme=SCHEME,
         )
-        self.registrar = Registrar(world, manager_url, "referee", meta, self._prepare)
+        self.registrar = Registrar(world, manager_url, "referee", meta, self._prepare, takes_game=_takes_game)
         self._manager_client = ManagerClient(world, manager_url, self.registrar)
         self.matches = MatchSupervisor(
             world,
@@ -83,7 +83,7 @@ class RefereeAgent:
             self._manager_client,
             self._choose_client,
             self._become_active,
-            game_types=game_types,
+            game_types=games,
             max_concurrent=max_concurrent,
         )
         self.state: AgentState = "INIT"
@@ -299,3 +299,14 @@ class RefereeAgent:
             runners = self.matches.remembered
             self._open_handler = OpenProfileHandler(self._world, self.registrar.endpoint, runners, self._answer_spec)
         return self._open_handler
+
+
+def _takes_game(game_type: str) -> bool:
+    """Whether the game of a league is installed. Raises RegistrationRefused if it is not."""
+    try:
+        game(game_type)
+    except ProtocolError as error:
+        reason = f"This referee does not register: the league plays {game_type}. {error.detail}"
+        remedy = "If the game is in a file, name it: --game FILE.py:CLASS."
+        raise RegistrationRefused(reason, remedy, error.code) from error
+    return True

@@ -22,7 +22,7 @@ from msgspec import UNSET
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import Agent, run_until
 from leaguekit.agents.world import World
-from leaguekit.league.settings import Settings
+from leaguekit.league.settings import Settings, with_game
 from leaguekit.manager.manager import Manager
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.player import Player
@@ -264,12 +264,14 @@ class SimulatedLeague:
         return MANAGER_URL if seat is None else codes.with_code(MANAGER_URL, "seat", seat)
 
     async def _run_manager(self, process: Process, world: World) -> None:
-        settings = Settings(
-            league_id=LEAGUE,
-            game_type=self.setup.game,
-            announce_lead=0.0,
-            format=self.setup.format or UNSET,
-            seed_hex=self.plan.random_for("league").randbytes(32).hex(),
+        settings = with_game(
+            Settings(
+                league_id=LEAGUE,
+                game_type=self.setup.game,
+                announce_lead=0.0,
+                format=self.setup.format or UNSET,
+                seed_hex=self.plan.random_for("league").randbytes(32).hex(),
+            )
         )
         rng = self.plan.random_for("commits", self._runs[MANAGER])
         self._log = SimLog(self.disk, _LeagueCommitFaults(self, process, rng))

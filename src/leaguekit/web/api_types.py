@@ -147,6 +147,10 @@ class InPlay(JsonObject):
     arrived: Annotated[list[str], described("The players that have come to the match")] = []
     missing: Annotated[list[str], described("The players that are asked now and have not answered")] = []
     position: Annotated[dict[str, Any] | None, described("The position, as everybody may see it")] = None
+    picture: Annotated[
+        dict[str, Any] | None,
+        described("The same to be drawn: a grid, cards or text. /api/live has those of the first 8 matches only"),
+    ] = None
 
 
 class AgentListRow(JsonObject):

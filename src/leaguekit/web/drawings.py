@@ -1,57 +1,92 @@
-"""Drawings of games as SVG, from their plain views. The colours come from the page's style sheet.
+"""Pictures of games as HTML, for reports. The pages draw the same elements in ``static/pictures.js``.
 
-A game without a drawing here is shown by its moves. The views are made by our own games when a result is replayed. A
-view with unexpected content has no drawing.
+The colours come from the page's style sheet, which includes ``static/pictures.css``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
+from leaguekit.games.pictures import Picture
+from leaguekit.web.markup import escape_text, insert_names
+
 _CELL = 30
-# The grid and the two marks. A page contains them once.
-SYMBOLS = (
-    '<svg class="symbols" aria-hidden="true"><symbol id="ttt-grid" viewBox="0 0 90 90">'
-    '<path d="M30 3V87M60 3V87M3 30H87M3 60H87"/></symbol>'
-    '<symbol id="ttt-X" viewBox="0 0 30 30"><path d="M8 8 22 22M22 8 8 22"/></symbol>'
-    '<symbol id="ttt-O" viewBox="0 0 30 30"><circle cx="15" cy="15" r="8"/></symbol></svg>'
-)
+# A cell with this text has a piece that fills it.
+_DISC = "●"
+# A cell shows as many characters, in sizes by their number.
+_SIZES = (24, 18, 14, 11, 9, 8)
 
 
-def drawing(game_type: str, view: dict[str, Any]) -> str | None:
-    """A public view of a position; None if there is no drawing of it. The page must contain ``SYMBOLS`` once."""
-    draw = _DRAWINGS.get(game_type)
-    return None if draw is None else draw(view)
+def drawing(picture: Picture, names: Mapping[str, str]) -> str:
+    """A picture that ``picture_fault`` accepts. ``names`` are those of the players, by their ids."""
+    kind = picture["kind"]
+    drawn = {"grid": _grid, "cards": _cards, "text": _text}[kind](picture, names)
+    caption = f"<figcaption>{insert_names(picture['caption'], names)}</figcaption>" if picture.get("caption") else ""
+    return f'<figure class="picture of-{kind}">{drawn}{caption}</figure>'
 
 
-def _tic_tac_toe(view: dict[str, Any]) -> str | None:
-    """The board, each mark with the number of its move."""
-    board, moves = view.get("board"), view.get("moves")
-    if not isinstance(board, str) or len(board) != 9 or not isinstance(moves, list):
-        return None
-    marks = []
-    for number, cell in enumerate(moves, start=1):
-        x, y = cell % 3 * _CELL, cell // 3 * _CELL
-        mark = "X" if board[cell] == "X" else "O"
-        marks.append(
-            f'<use href="#ttt-{mark}" class="{mark}" x="{x}" y="{y}" width="30" height="30"/>'
-            f'<text x="{x + 25}" y="{y + 27}">{number}</text>'
-        )
-    rows = ", ".join(" ".join(board[start : start + 3].replace(".", "-")) for start in (0, 3, 6))
-    grid = '<use href="#ttt-grid" width="90" height="90"/>'
-    return f'<svg class="board" viewBox="0 0 90 90" role="img" aria-label="board: {rows}">{grid}{"".join(marks)}</svg>'
+def _text(picture: Picture, _names: Mapping[str, str]) -> str:
+    lines = map(escape_text, picture["text"].split("\n"))
+    return "<pre>" + "\n".join(lines) + "</pre>"
 
 
-def _even_odd(view: dict[str, Any]) -> str | None:
-    """The number that was drawn."""
-    number, parity = view.get("number"), view.get("parity")
-    if not isinstance(number, int) or parity not in ("even", "odd"):
-        return None
+def _cards(picture: Picture, names: Mapping[str, str]) -> str:
+    hands = (
+        f"<div><dt>{insert_names(hand['label'], names)}</dt><dd>{''.join(map(_card, hand['cards']))}</dd></div>"
+        for hand in picture["hands"]
+    )
+    return f"<dl>{''.join(hands)}</dl>"
+
+
+def _card(face: str | None) -> str:
+    if face is None:
+        return '<span class="back" role="img" aria-label="a card that lies face down"></span>'
+    kind = "face red" if re.search("[♥♦]", face) else "face"
+    return f'<span class="{kind}"><bdi>{escape_text(face)}</bdi></span>'
+
+
+def _grid(picture: Picture, _names: Mapping[str, str]) -> str:
+    rows = [[one if isinstance(one, dict) else {"text": one} for one in row] for row in picture["rows"]]
+    row_labels, column_labels = picture.get("row_labels", []), picture.get("column_labels", [])
+    left = 1 + max((8 * min(len(label), len(_SIZES)) + 6 for label in row_labels), default=0)
+    width, height = _CELL * len(rows[0]), _CELL * len(rows)
+    cells = (_cell(one, left + _CELL * x, 1 + _CELL * y) for y, row in enumerate(rows) for x, one in enumerate(row))
+    labels = chain(
+        (_label(text, left // 2, _CELL * y + 20) for y, text in enumerate(row_labels)),
+        (_label(text, left + _CELL * x + _CELL // 2, height + 15) for x, text in enumerate(column_labels)),
+    )
+    across = "".join(f"M{left} {1 + y}h{width}" for y in range(0, height + 1, _CELL))
+    down = "".join(f"M{left + x} 1v{height}" for x in range(0, width + 1, _CELL))
+    words = "; ".join(" ".join(one["text"] or "–" for one in row) for row in rows)
     return (
-        f'<svg class="number {parity}" viewBox="0 0 40 40" role="img" aria-label="number {number}, {parity}">'
-        f'<rect x="2" y="2" width="36" height="36" rx="8"/><text x="20" y="27">{number}</text></svg>'
+        f'<svg viewBox="0 0 {left + width + 1} {height + 2 + (18 if column_labels else 0)}" width="{30 * len(rows[0])}"'
+        f' role="img" aria-label="Board, row by row: {escape_text(words)}">'
+        f'<rect class="board" x="{left}" y="1" width="{width}" height="{height}"/>{"".join(cells)}'
+        f'<path class="lines" d="{across}{down}"/>{"".join(labels)}</svg>'
     )
 
 
-_DRAWINGS: dict[str, Callable[[dict[str, Any]], str | None]] = {"tic_tac_toe": _tic_tac_toe, "even_odd": _even_odd}
+def _cell(one: dict[str, Any], x: int, y: int) -> str:
+    text, colour = _shorten(one["text"]), one.get("colour", "")
+    kinds = ["marked"] * one.get("marked", False) + ([colour] if colour and not text else [])
+    size = f'width="{_CELL}" height="{_CELL}"'
+    drawn = f'<rect class="{" ".join(kinds)}" x="{x}" y="{y}" {size}/>' if kinds else ""
+    if not text:
+        return drawn
+    kind = f' class="{colour}"' if colour else ""
+    if text == _DISC:
+        return f'{drawn}<circle{kind} cx="{x + _CELL // 2}" cy="{y + _CELL // 2}" r="11.5"/>'
+    letters = _SIZES[len(text) - 1]
+    place = f'x="{x + _CELL // 2}" y="{round(y + _CELL / 2 + letters * 0.36)}" font-size="{letters}"'
+    return f"{drawn}<text{kind} {place}>{escape_text(text)}</text>"
+
+
+def _label(text: str, x: int, y: int) -> str:
+    return f'<text class="label" x="{x}" y="{y}" font-size="11">{escape_text(_shorten(text))}</text>'
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= len(_SIZES) else f"{text[: len(_SIZES) - 1]}…"

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any, cast
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET
 
 from leaguekit.games import find_game
 from leaguekit.games.base import Moves, Side
+from leaguekit.games.pictures import name_players, picture_of
 from leaguekit.games.records import positions, steps_from_choices
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import judge, read_record, record_name
 from leaguekit.league.records import Match, Outcome
+from leaguekit.league.state import League
 from leaguekit.league.transcripts import check_transcript
 from leaguekit.manager.ledger import Ledger
 from leaguekit.match.draw import opens
@@ -24,13 +26,17 @@ from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDe
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.referee.transcripts import describe_message, redact_wire
 from leaguekit.store.base import LogReader
-from leaguekit.web.page_types import Draw, MatchPage, Message, Step, Verification
+from leaguekit.web.api_types import InPlay
+from leaguekit.web.page_types import Draw, MatchPage, Message, PicturesPage, Step, Verification
 from leaguekit.web.pages import NotFound
+from leaguekit.web.pictures import match_picture
 from leaguekit.web.projection import Projection, news_item
 from leaguekit.web.rows import in_play_row, match_row, move_counts
 
 # A match that was voided and replayed many times has more events than anybody reads.
 MAX_NEWS = 50
+# The pictures of one answer, and the steps beyond which there are none.
+MAX_PICTURES, MAX_STEPS = 50, 10_000
 # The public fields of a message, beside its type: no secrets and no addresses.
 PUBLIC_FIELDS = (
     "role_in_match",
@@ -63,32 +69,30 @@ async def match_page(
 ) -> MatchPage:
     """Everything public about a match. Raises NotFound."""
     league = projection.league
-    match = league.matches.get(match_id)
-    if match is None:
-        there_are = "they are called R1M1, R1M2 …" if league.matches else "there is no schedule yet"
-        raise NotFound(f"There is no match {match_id[:50]} in this league; {there_are}.")
+    match = _find_match(league, match_id)
     page = MatchPage(
         seq=projection.number,
         match=match_row(league, match),
         game_type=league.settings.game_type,
-        in_play=in_play_row(league, match, progress) if match.in_play else None,
+        in_play=_in_play(league, match, progress) if match.in_play else None,
         voids=match.voids,
         flags=remove_addresses(list(league.flags.get(match_id, ()))),
         evidence=None,
         draw=None,
         verification=None,
         moves={},
-        steps=[] if match.outcome is None else game_steps(league.settings.game_name, match.outcome),
+        steps=[],
         messages=[],
         news=[],
+        before=_neighbour(league, match, -1),
+        after=_neighbour(league, match, 1),
     )
-    has_ended, numbers, reader = match.has_ended, projection.event_numbers(match_id)[-MAX_NEWS:], ledger.log
-    # The latest of these events may not be in the log yet.
-    await ledger.wait_written()
-    events = [(number, await _event(reader, number)) for number in numbers]
+    outcome, reader = match.outcome, ledger.log
+    events = await _events(projection, ledger, match_id)
     page.news = [news_item(number, event) for number, event in events]
-    if has_ended:
-        recorded = next((event for _, event in reversed(events) if isinstance(event, e.ResultRecorded)), None)
+    if outcome is not None:
+        recorded, posted = await _recorded(reader, match_id, events)
+        page.steps = _steps(league, outcome, recorded, posted)
         transcript = await _transcript(reader, match_id)
         page.messages = [] if transcript is None else public_messages(transcript.entries)
         if recorded is not None:
@@ -96,20 +100,72 @@ async def match_page(
             page.evidence = None if details.evidence is UNSET else remove_addresses(details.evidence)
             page.draw = _draw(details)
             page.moves = {name: move_counts(origins) for name, origins in (details.move_origins or {}).items()}
-            posted = None
-            if details.record_sha256 is not UNSET:
-                posted = read_record(await reader.kept(record_name(match_id, recorded.attempt)), details)
             page.verification = _verification(projection, match, recorded, transcript, posted)
-            record = posted or details.record
-            if match.outcome is not None and record:
-                steps = cast("Sequence[Moves]", record)
-                page.steps = game_steps(league.settings.game_name, match.outcome, steps)
     return page
 
 
-async def _event(reader: LogReader, number: int) -> e.Event:
-    (stored,) = await reader.read(number - 1, 1)
-    return e.decode(stored.event)
+async def pictures_page(projection: Projection, ledger: Ledger, match_id: str, offset: int, limit: int) -> PicturesPage:
+    """The pictures of some steps of a match that is over. Raises NotFound."""
+    league = projection.league
+    match, number = _find_match(league, match_id), projection.number
+    steps: list[Step] = []
+    if (outcome := match.outcome) is not None:
+        events = await _events(projection, ledger, match_id)
+        steps = _steps(league, outcome, *await _recorded(ledger.log, match_id, events))
+    game, shown = find_game(league.settings.game_name), steps[offset : offset + limit]
+    pictures = [name_players(picture_of(game, step.view), match.a, match.b) for step in shown]
+    return PicturesPage(seq=number, total=len(steps), offset=offset, pictures=pictures)
+
+
+def _find_match(league: League, match_id: str) -> Match:
+    if (match := league.matches.get(match_id)) is not None:
+        return match
+    there_are = "they are called R1M1, R1M2 …" if league.matches else "there is no schedule yet"
+    raise NotFound(f"There is no match {match_id[:50]} in this league; {there_are}.")
+
+
+def _in_play(league: League, match: Match, progress: MatchProgress | None) -> InPlay:
+    picture = match_picture(league.settings.game_name, match, progress)
+    return in_play_row(league, match, progress, picture)
+
+
+def _neighbour(league: League, match: Match, step: Literal[-1, 1]) -> str | None:
+    """The match before or after a match in the schedule."""
+    names = league.rounds[match.round_id - 1].matches
+    place = names.index(match.id) + step
+    if 0 <= place < len(names):
+        return names[place]
+    round_id = match.round_id + step
+    if not 1 <= round_id <= len(league.rounds):
+        return None
+    return league.rounds[round_id - 1].matches[min(step, 0)]
+
+
+async def _events(projection: Projection, ledger: Ledger, match_id: str) -> list[tuple[int, e.Event]]:
+    """The latest events about a match, with their numbers."""
+    numbers = projection.event_numbers(match_id)[-MAX_NEWS:]
+    # The latest of these events may not be in the log yet.
+    await ledger.wait_written()
+    stored = [(number, await ledger.log.read(number - 1, 1)) for number in numbers]
+    return [(number, e.decode(one.event)) for number, (one,) in stored]
+
+
+async def _recorded(
+    reader: LogReader, match_id: str, events: list[tuple[int, e.Event]]
+) -> tuple[e.ResultRecorded | None, Sequence[Any] | None]:
+    """The last result that a referee reported, and the record of the match if that was posted by itself."""
+    recorded = next((event for _, event in reversed(events) if isinstance(event, e.ResultRecorded)), None)
+    if recorded is None or recorded.result.details.record_sha256 is UNSET:
+        return recorded, None
+    kept = await reader.kept(record_name(match_id, recorded.attempt))
+    return recorded, read_record(kept, recorded.result.details)
+
+
+def _steps(
+    league: League, outcome: Outcome, recorded: e.ResultRecorded | None, posted: Sequence[Any] | None
+) -> list[Step]:
+    record: Sequence[Any] | None = posted or (None if recorded is None else recorded.result.details.record or None)
+    return game_steps(league.settings.game_name, outcome, record)
 
 
 async def _transcript(reader: LogReader, match_id: str) -> MatchTranscript | None:

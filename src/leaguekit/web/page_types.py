@@ -188,7 +188,7 @@ class Step(JsonObject):
     """A position of the game as everybody may see it, after moves of these sides (none at the beginning)."""
 
     moves: Annotated[dict[str, Any], described("By side: A or B")]
-    view: Annotated[dict[str, Any], described("The game's plain view; tic_tac_toe has board and moves")]
+    view: Annotated[dict[str, Any], described("The game's plain view; /api/pictures has it to be drawn")]
 
 
 class Moves(JsonObject):
@@ -218,6 +218,14 @@ class MatchPage(Page):
     moves: Annotated[dict[str, Moves], described("By player; one that states nothing is not in it")] = field(
         default_factory=dict
     )
+    before: Annotated[str | None, described("The match before it in the schedule")] = None
+    after: Annotated[str | None, described("The match after it in the schedule")] = None
+
+
+class PicturesPage(ListPage):
+    """The pictures of steps of a match that is over, in the order of the steps."""
+
+    pictures: Annotated[list[dict[str, Any]], described("Each a grid, cards or text, as docs/games.md describes them")]
 
 
 class Counts(JsonObject):

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from datetime import datetime
-from itertools import islice
 
 from msgspec import UNSET
 
-from leaguekit.games import GAMES
+from leaguekit.games import find_game
 from leaguekit.league import events as e
 from leaguekit.league import queries
 from leaguekit.league.evidence import read_evidence
@@ -27,6 +26,7 @@ from leaguekit.protocol import times
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.web.api_types import Champion, Change, ChangedItems, LeagueView, Live, NewsItem, RemovedKeys, StandingRow
 from leaguekit.web.evidence_counts import EvidenceCounts
+from leaguekit.web.pictures import LivePictures
 from leaguekit.web.rows import agent_row, in_play_row, match_row, standing_row
 
 # The stream is bounded, whatever the size of the league. Pages have the rest.
@@ -80,6 +80,7 @@ class Projection:
         self.evidence_counts: defaultdict[str, EvidenceCounts] = defaultdict(EvidenceCounts)
         self.announced_at: dict[int, str] = {}
         self.runner = runner
+        self._pictures = LivePictures()
         self._times: dict[type[e.Event], str] = {}
         self._latest_results: deque[str] = deque(maxlen=MAX_LATEST)
         self._news: deque[NewsItem] = deque(maxlen=MAX_LATEST)
@@ -166,7 +167,7 @@ class Projection:
         league = self.league
         status, settings = queries.status(league), league.settings
         is_over = league.state == "LEAGUE_COMPLETED"
-        game = GAMES.get(settings.game_type)
+        game = find_game(settings.game_name)
         first = queries.champion(league) if is_over else None
         rows = self.placed_rows()
         return LeagueView(
@@ -226,7 +227,10 @@ class Projection:
         """The current content of the stream."""
         league = self.league
         standings = {row.id: row for row in self.standings()}
-        playing = (name for referee in league.referees.values() for name in referee.assigned_matches)
+        playing = [league.matches[name] for referee in league.referees.values() for name in referee.assigned_matches][
+            :MAX_PLAYING
+        ]
+        self._pictures.update(league.settings.game_name, playing, self.runner.progress)
         agents: list[Player | Referee] = [*league.referees.values(), *(league.players[name] for name in standings)]
         return Live(
             seq=self.number,
@@ -234,8 +238,8 @@ class Projection:
             league=self.league_view(),
             standings=standings,
             playing={
-                name: in_play_row(league, league.matches[name], self.runner.progress.get(name))
-                for name in islice(playing, MAX_PLAYING)
+                match.id: in_play_row(league, match, self.runner.progress.get(match.id), self._pictures.get(match.id))
+                for match in playing
             },
             results={name: match_row(league, league.matches[name]) for name in self._latest_results},
             agents={agent.id: agent_row(agent) for agent in agents},

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import leaguekit
+from leaguekit.games import find_game
+from leaguekit.games.pictures import game_picture, name_players
 from leaguekit.league.figures import Figures, Meeting, PlayerFigures, signed
 from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Match
@@ -23,7 +25,7 @@ from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
 from leaguekit.web.api_types import MatchRow
 from leaguekit.web.charts import MAX_COLOURED, RatingScale, points_chart
-from leaguekit.web.drawings import SYMBOLS, drawing
+from leaguekit.web.drawings import drawing
 from leaguekit.web.markup import escape_text, insert_names, isolate_name
 from leaguekit.web.matches import game_steps, public_messages
 from leaguekit.web.page_types import Message
@@ -33,6 +35,8 @@ from leaguekit.web.rows import match_row, refused_row
 # Characters of all replays together. Those of 50 players' 1,225 matches take 1.2 million. With more than 100 players, a
 # page with all replays would be too large for a phone.
 MAX_REPLAYS = 3_000_000
+# Characters of all drawings together. Those of 1,225 matches on a board of nine cells take a million.
+MAX_DRAWINGS = 3_000_000
 _CLASSES = {"1": "w", "+": "w", "½": "d", "0": "l", "-": "l"}
 _DIRECTIONS = {"sent": "to  ", "received": "from", "failed": "fail", "ruled": "rule"}
 _UNPLAYED = {"in_play": "in play", "held": "waits for the operator", "waiting": "waits", "scheduled": "not played yet"}
@@ -91,7 +95,8 @@ class Report:
         self._tie_columns = [
             column for column in _TIE_COLUMNS if figures.played and any(column.value(line) for line in figures.lines)
         ]
-        self._replay_budget = MAX_REPLAYS
+        self._game = find_game(league.settings.game_name)
+        self._replay_budget, self._drawing_budget = MAX_REPLAYS, MAX_DRAWINGS
         # The first match whose replay exceeded the budget. It and all later ones have none.
         self.full_from: str | None = None
 
@@ -105,7 +110,7 @@ class Report:
             '<meta name="viewport" content="width=device-width,initial-scale=1">'
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
             f'<meta name="generator" content="leaguekit {leaguekit.__version__}">'
-            f"<title>{title}</title><style>{STYLE}</style></head><body>{SYMBOLS}\n<header>"
+            f"<title>{title}</title><style>{STYLE}</style></head><body>\n<header>"
         )
         for piece in (*self._opening(), "</header>\n<main>", *self._table(), *self._problems()):
             yield piece
@@ -278,7 +283,7 @@ class Report:
             why = f": {insert_names(remove_addresses(one.why), self._names)}" if one.why else ""
             parts.append(f"Decided by the {row.decided_by}{why}.")
         played = game_steps(self._league.settings.game_name, one.match.outcome)
-        drawn = drawing(self._figures.game_type, played[-1].view) if played else None
+        drawn = self._drawing(played[-1].view, row) if played else None
         if drawn is None:
             choices = row.choices or ()
             # The reason of some games has both choices already.
@@ -290,6 +295,23 @@ class Report:
                 ]
         explanation = "<br>".join(parts) + self._replay(row.match_id, one.transcript)
         return explanation if drawn is None else f'<div class="drawn">{drawn}<div>{explanation}</div></div>'
+
+    def _drawing(self, view: dict[str, Any], row: MatchRow) -> str | None:
+        """The game's picture of the last position.
+
+        None if it has none, if it shows nothing but what the reason and the moves say, or if the page would become too
+        long.
+        """
+        picture = game_picture(self._game, view)
+        told = re.findall(r"\w+", f"{row.reason} {row.choices}")
+        if picture is None or (
+            picture["kind"] == "cards"
+            and {card for hand in picture["hands"] for card in hand["cards"]} <= {None, *told}
+        ):
+            return None
+        drawn = drawing(name_players(picture, row.a.id, row.b.id), self._names)
+        self._drawing_budget -= len(drawn)
+        return drawn if self._drawing_budget >= 0 else None
 
     def _replay(self, match_id: str, transcript: MatchTranscript | None) -> str:
         if transcript is None or self.full_from is not None:

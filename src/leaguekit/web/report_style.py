@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-STYLE = """
+from importlib.resources import files
+
+_PICTURES = files("leaguekit.web").joinpath("static", "pictures.css").read_text("utf-8")
+STYLE = (
+    """
 :root{color-scheme:light dark;--paper:#fff;--sheet:#f5f6f8;--ink:#1c2128;--soft:#57606a;--rule:#d8dee4;--link:#0a5fb4;
 --won:#d9f2e1;--drew:#eceff3;--lost:#fbe3e0;--mark:#fff3c4;--other:#c3cad2;
 --c1:#0a6fb8;--c2:#b84a08;--c3:#0a7a57;--c4:#a8457e;--c5:#8a5f00;--c6:#5b52b5}
@@ -37,7 +41,6 @@ s{text-decoration:none}
 .standings{width:100%}
 .scale{min-width:9rem;width:22%}
 .scale span{display:flex;justify-content:space-between;font-weight:400}
-svg.symbols{position:absolute;width:0;height:0}
 svg.bar{display:block;width:100%;height:1.5em}
 svg path{fill:none;stroke:currentColor}
 .bar path{vector-effect:non-scaling-stroke}
@@ -72,13 +75,7 @@ pre{margin:.3rem 0;padding:.5rem .7rem;background:var(--sheet);border-radius:.3r
 font:.78rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 .drawn{display:flex;gap:.7rem;align-items:flex-start}
 .drawn>div{flex:1;min-width:0}
-svg.board{width:5.2rem;height:5.2rem;flex:none}
-.board use{stroke:var(--soft);stroke-width:1.5px}.board .X{stroke:var(--c1);stroke-width:3px}
-.board .O{stroke:var(--c2);stroke-width:3px;fill:none}
-.board text{font-size:8px;fill:var(--soft);text-anchor:end}
-svg.number{width:2rem;height:2rem;flex:none}
-.number rect{fill:none;stroke:var(--c1);stroke-width:2px}.number.odd rect{stroke:var(--c2)}
-.number text{font-size:20px;font-weight:600;fill:currentColor;text-anchor:middle}
+.drawn .picture{max-width:12rem;font-size:.8rem}
 footer{margin-top:3rem;border-top:1px solid var(--rule);color:var(--soft);font-size:.85rem}
 footer h2{border:0;margin-top:1rem;color:var(--ink)}
 @media (max-width:40rem){body{padding:1rem .7rem 3rem;font-size:15px}h1{font-size:1.3rem}.less,s{display:none}
@@ -91,3 +88,5 @@ th,td{padding:.25rem .22rem}.standings td:nth-child(2){font-size:.75rem;padding:
 body{max-width:none;font-size:10pt;padding:0}nav,details{display:none}h2{break-after:avoid}tr{break-inside:avoid}
 .wide{overflow:visible}.cross{font-size:6pt}.cross th,.cross td{padding:0 .1rem}a{text-decoration:none}}
 """
+    + _PICTURES
+)

@@ -20,7 +20,7 @@ from leaguekit.web import api_types, figures_cache, page_types, pages
 from leaguekit.web.api_types import JsonObject
 from leaguekit.web.figures_cache import FiguresCache
 from leaguekit.web.files import page_files
-from leaguekit.web.matches import match_page
+from leaguekit.web.matches import MAX_PICTURES, MAX_STEPS, match_page, pictures_page
 from leaguekit.web.metrics_exporter import MetricsExporter
 from leaguekit.web.openapi import Description, PageDescription, StreamDescription, openapi_document
 from leaguekit.web.parameters import BadParameter, Parameter, clamp, read_parameters
@@ -141,6 +141,10 @@ async def _match(context: DashboardContext, match_id: str) -> page_types.MatchPa
     return await match_page(context.projection, manager.ledger, match_id, manager.runner.progress.get(match_id))
 
 
+async def _pictures(context: DashboardContext, match_id: str, offset: int, limit: int) -> page_types.PicturesPage:
+    return await pictures_page(context.projection, context.manager.ledger, match_id, offset, limit)
+
+
 async def _news(context: DashboardContext, after: int | None, limit: int) -> page_types.NewsPage:
     number = context.projection.number
     first = max(0, number - limit) if after is None else after
@@ -208,6 +212,13 @@ _API_ROUTES = (
         "A match: what was said in it, the ruling and its evidence, the draw, the game step by step",
         _match,
         (_MATCH_ID,),
+    ),
+    _page_route(
+        "/api/pictures/{match_id}",
+        "The pictures of the steps of a match that is over",
+        _pictures,
+        (_MATCH_ID, _OFFSET, _limit(MAX_PICTURES)),
+        max_offset=lambda _: MAX_STEPS,
     ),
     _page_route(
         "/api/agents",

@@ -8,6 +8,7 @@ from msgspec import UNSET, json
 
 from leaguekit.games import find_game
 from leaguekit.games.base import Side
+from leaguekit.games.pictures import Picture
 from leaguekit.games.records import record_from_choices, replay
 from leaguekit.league.problems import AgentProblems
 from leaguekit.league.records import Match, Outcome, Player, Referee, RefusedAgent
@@ -85,7 +86,7 @@ def refused_row(refused: RefusedAgent) -> RefusedRow:
     return RefusedRow(role=refused.role, name=name, code=refused.code, reason=reason, at=refused.last_at)
 
 
-def in_play_row(league: League, match: Match, progress: MatchProgress | None) -> InPlay:
+def in_play_row(league: League, match: Match, progress: MatchProgress | None, picture: Picture | None = None) -> InPlay:
     row = InPlay(
         match_id=match.id,
         round_id=match.round_id,
@@ -94,6 +95,7 @@ def in_play_row(league: League, match: Match, progress: MatchProgress | None) ->
         referee_id=match.referee_id,
         attempt=match.attempt,
         since=match.assigned_at,
+        picture=picture,
     )
     if progress is not None:
         row.stage, row.stage_since = progress.stage, progress.entered_at

@@ -1,5 +1,7 @@
 // A seat in the browser. Everything that others wrote (names, reasons) only ever becomes text.
 
+import { drawing, moveText } from "./pictures.js";
+
 // Under its path: a proxy may serve several gateways at one address.
 const STORAGE_KEY = `leaguekit.seat${location.pathname.replace(/\/$/, "")}`;
 const STANDINGS_INTERVAL_MS = 5000;
@@ -13,6 +15,9 @@ const WORDS = {
 const $ = (id) => document.getElementById(id);
 let code = sessionStorage.getItem(STORAGE_KEY);
 let turn = null;
+// The question that was asked last, and the move that was made.
+let last = null;
+let made;
 // The match of the moves that are shown.
 let shownMatch = null;
 // Of all players, by their ids.
@@ -155,7 +160,7 @@ function showTurn({ asked, status, matches }) {
     // Between two moves of a match the position stays visible.
     if (status !== "waiting" || matches.some((match) => match.match_id === shownMatch)) $("turn").hidden = true;
     $("turn-title").textContent = "The other’s move";
-    for (const control of $("moves").querySelectorAll("button, input")) control.disabled = true;
+    if (last !== null) showMoves(false);
     return;
   }
   ends = performance.now() + asked.seconds_left * 1000;
@@ -166,31 +171,48 @@ function showTurn({ asked, status, matches }) {
   document.title = "Your move! – A seat in the league";
   $("opponent").textContent = asked.opponent_name ?? names[asked.opponent_id] ?? asked.opponent_id ?? "somebody";
   $("in-match").textContent = ` in ${asked.match_id}`;
-  $("mark").textContent = asked.position.your_mark ? `You are ${asked.position.your_mark}.` : "";
   $("rules").textContent = asked.rules;
   $("position").textContent = JSON.stringify(asked.position, null, 1);
   $("time").max = asked.seconds_left;
-  const board = asked.position.board;
-  const isBoard = asked.game_type === "tic_tac_toe" && typeof board === "string" && board.length === 9;
-  $("moves").classList.toggle("board", isBoard);
   $("moves").dataset.turn = asked.turn;
-  $("moves").replaceChildren(...(isBoard ? cells(board, asked) : options(asked)));
+  last = asked;
+  made = undefined;
+  showMoves();
   $("turn").hidden = false;
   tick();
-  $("moves").querySelector("button:not(:disabled), input")?.focus();
+  $("moves").querySelector("button, input, .choice")?.focus();
 }
 
-function choice(text, move, asked) {
+// The position, whose cells are buttons if they stand for legal moves, and a button for each of the other moves.
+function showMoves(isOpen = true) {
+  const asked = last;
+  const { picture, valid_options: legal } = asked;
+  const moves = picture.moves ?? [];
+  const choose = (move) => (isOpen && isIn(legal, move) ? () => submit(asked, move) : null);
+  const marks = (cell, y, x) => (made === undefined ? cell : marked(cell, isIn([moves[y]?.[x]], made)));
+  const rows = picture.rows?.map((row, y) => row.map((cell, x) => marks(cell, y, x)));
+  $("picture").replaceChildren(drawing({ ...picture, rows }, { named: withNames, choose }));
+  const others = legal.filter((move) => !isIn(moves.flat(), move));
+  const controls = legal.length === 0 ? [freeInput(asked)] : others.map((move) => option(asked, move));
+  $("moves").replaceChildren($("picture"), ...controls);
+  for (const control of $("moves").querySelectorAll("button, input")) control.disabled = !isOpen;
+}
+
+const isIn = (moves, move) => moves.some((one) => JSON.stringify(one) === JSON.stringify(move));
+
+// Only the cell is marked that was chosen.
+const marked = (cell, isChosen) => ({ ...(typeof cell === "string" ? { text: cell } : cell), marked: isChosen });
+
+// A text with the names of players in place of their ids.
+const withNames = (text) =>
+  text.split(/\b(P\d{2,9})\b/).map((part) => (Object.hasOwn(names, part) ? bdi(names[part]) : part));
+
+function option(asked, move) {
   const button = document.createElement("button");
   button.type = "button";
-  button.append(bdi(text));
+  button.append(bdi(moveText(move)));
   button.addEventListener("click", () => submit(asked, move));
   return button;
-}
-
-function options(asked) {
-  if (asked.valid_options.length === 0) return [freeInput(asked)];
-  return asked.valid_options.map((move) => choice(typeof move === "string" ? move : JSON.stringify(move), move, asked));
 }
 
 // A game of which it is not known what is legal: whatever is written, as JSON if it is some.
@@ -214,52 +236,34 @@ function freeInput(asked) {
   return form;
 }
 
-function cells(board, asked) {
-  return [...board].map((mark, cell) => {
-    // Results speak of cells by their numbers.
-    const button = choice(cell, cell, asked);
-    button.disabled = !asked.valid_options.includes(cell);
-    button.dataset.cell = cell;
-    label(button, cell, "free");
-    if (mark !== ".") put(button, cell, mark);
-    return button;
-  });
-}
-
-function label(button, cell, what) {
-  button.setAttribute("aria-label", `row ${Math.floor(cell / 3) + 1}, column ${(cell % 3) + 1}: ${what}`);
-}
-
-function put(button, cell, mark) {
-  button.textContent = mark;
-  button.classList.add("taken");
-  label(button, cell, mark);
-}
-
 // On a board the arrow keys go from cell to cell.
 $("moves").addEventListener("keydown", (event) => {
-  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -3, ArrowDown: 3 }[event.key];
-  if (step === undefined || !$("moves").classList.contains("board")) return;
+  const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+  const from = event.target.closest(".choice");
+  if (way === undefined || from === null) return;
   event.preventDefault();
-  const buttons = [...$("moves").querySelectorAll("button")];
-  let at = buttons.indexOf(document.activeElement) + step;
-  while (at >= 0 && at < 9 && buttons[at].disabled) at += step;
-  buttons[at]?.focus();
+  const place = (cell) => ["x", "y"].map((name) => Number(cell.querySelector("rect").getAttribute(name)));
+  const [x, y] = place(from);
+  const found = [...$("moves").querySelectorAll(".choice")].map((cell) => {
+    const [right, down] = [place(cell)[0] - x, place(cell)[1] - y];
+    const ahead = right * way[0] + down * way[1];
+    return { cell, ahead, far: ahead + 3 * Math.abs(right * way[1] + down * way[0]) };
+  }).filter(({ ahead }) => ahead > 0);
+  found.sort((one, other) => one.far - other.far)[0]?.cell.focus();
 });
 
 async function submit(asked, move) {
-  const buttons = [...$("moves").querySelectorAll("button:not(:disabled)")];
-  const cell = buttons.find((button) => button.dataset.cell === String(move));
-  for (const button of buttons) button.disabled = true;
+  made = move;
+  showMoves(false);
   try {
     await ask("api/move", { turn: asked.turn, move });
-    if (cell) put(cell, move, asked.position.your_mark);
     $("status").textContent = "Your move is made.";
     showError("");
   } catch (error) {
     showError(error.message);
     // Unless the turn is over meanwhile.
-    for (const button of buttons) button.disabled = turn !== asked.turn;
+    made = undefined;
+    if (turn === asked.turn) showMoves();
   }
 }
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
+from leaguekit.formats.round_robin import RoundRobin
 from leaguekit.kit.answer_checks import is_refusal, is_result
-from leaguekit.kit.checks import Area, Evidence, Failed
+from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import is_a
 from leaguekit.kit.field_checks import Field, add_request_checks, envelope, named, value
 from leaguekit.kit.manager.harness import (
@@ -16,6 +17,7 @@ from leaguekit.kit.manager.harness import (
     check_order,
     check_rows,
     check_ties,
+    rows_of,
 )
 from leaguekit.kit.manager.reports import completed, first_fixture, others_accepted, report_accepted
 from leaguekit.kit.manager.rounds import check_sent_to_all, round_number
@@ -31,29 +33,43 @@ QUIET_SECONDS = 2.0
 @LEAGUE.required("000-L0360", "003-L0158a", needs=[report_accepted, others_accepted, completed, round_number])
 async def rounds(harness: ManagerHarness) -> Evidence:
     """Round follows round, each announced under the next number."""
-    total = len(harness.players) - 1 + len(harness.players) % 2
-    expected = f"the rounds 1 to {total}"
-    for number in range(2, total + 1):
+    number = 1
+    while not await _is_last(harness, number):
+        number += 1
+        expected = f"the rounds 1 to {harness.total_rounds or number}"
         fixtures = await harness.wait_for_round(number, ROUND_SECONDS)
         if fixtures is None:
             raise Failed(Evidence(came=f"round {number} was not announced", expected=expected))
         await harness.wait_for_assignments(number)
         for fixture in fixtures:
             is_result(await harness.report_result(fixture))
+        harness.count_byes(number)
     announced = [one.message.get("round_id") for one in harness.players[0].received(m.RoundAnnouncement)]
-    if announced != [*range(1, total + 1)]:
+    expected = f"the rounds 1 to {number}"
+    if announced != [*range(1, number + 1)]:
         raise Failed(Evidence(came=f"the rounds {announced}", expected=expected))
     return Evidence(came=expected, expected=expected)
 
 
+async def _is_last(harness: ManagerHarness, number: int) -> bool:
+    """Return whether no round follows. If the format does not tell how many there are, the end of the round does."""
+    if harness.total_rounds is not None:
+        return number >= harness.total_rounds
+    await check_sent_to_all(harness, m.RoundCompleted, harness.players[:1], number)
+    return harness.players[0].received(m.RoundCompleted)[number - 1].message.get("next_round_id") is None
+
+
 @LEAGUE.required("003-L0155b", needs=[rounds])
 async def pairs(harness: ManagerHarness) -> Evidence:
-    """Everybody meets everybody, once."""
+    """Everybody meets everybody, once, or as often as the format has legs."""
+    if not isinstance(harness.format, RoundRobin):
+        raise NotRun(f"the format is {harness.format_text}, in which not everybody meets everybody")
+    legs = harness.format.legs
     met = Counter(frozenset((one.a, one.b)) for many in harness.rounds.values() for one in many)
     players = [*harness.table.rows]
-    wanted = {frozenset((one, other)) for one in players for other in players if one < other}
-    expected = f"each of {len(wanted)} pairs once"
-    if set(met) != wanted or max(met.values()) > 1:
+    wanted = {frozenset((one, other)): legs for one in players for other in players if one < other}
+    expected = f"each of {len(wanted)} pairs {'once' if legs == 1 else 'twice'}"
+    if met != wanted:
         raise Failed(Evidence(came=f"{len(met)} pairs in {met.total()} matches", expected=expected))
     return Evidence(came=expected, expected=expected)
 
@@ -118,26 +134,31 @@ async def right(harness: ManagerHarness) -> Evidence:
 
 @END.required("000-L0492", "000-L0511", needs=[to_players, *_row_fields, right])
 async def order(harness: ManagerHarness) -> Evidence:
-    """The final standings are in the order of points, and of ranks from 1."""
-    return check_order(harness.first("end"), "final_standings")
+    """The final standings are in the order of points (in a knockout, of the format), and of ranks from 1."""
+    return check_order(harness.first("end"), "final_standings", harness)
 
 
 @END.recommended("000-L1020", "decision 27", needs=[to_players, *_row_fields, rows, right, order])
 async def ties(harness: ManagerHarness) -> Evidence:
-    """Equal points: head-to-head, Sonneborn–Berger, wins, fewest technical losses; no two ranks are alike."""
+    """Equal points: head-to-head, Sonneborn–Berger, wins, fewest technical losses; no two ranks are alike.
+
+    In a Swiss, Buchholz and Sonneborn–Berger come first.
+    """
     return check_ties(harness.first("end"), "final_standings", harness)
 
 
 @END.required("000-L0510", needs=[to_players, *_champion, right])
 async def champion(harness: ManagerHarness) -> Evidence:
-    """The champion is the player with the most points."""
-    best = max(row.points for row in harness.table.rows.values())
-    winner = value(harness.first("end").message, "champion.player_id")
-    row = harness.table.rows.get(str(winner))
-    return harness.first("end").fail_if(
-        row is None or row.points != best or value(harness.first("end").message, "champion.points") != best,
-        f"a champion with {best} points",
-    )
+    """The champion is the player with the most points; in a knockout, the first of the final standings."""
+    end = harness.first("end")
+    points = {row.player_id: row.points for row in harness.table.rows.values()}
+    best, expected = max(points.values()), f"a champion with {max(points.values())} points"
+    if not harness.is_ranked_by_points:
+        first = str(rows_of(end.message, "final_standings")[0].get("player_id"))
+        points = {player: count for player, count in points.items() if player == first}
+        best, expected = points.get(first, 0), f"{first}, with as many points as in the final standings"
+    winner = str(value(end.message, "champion.player_id"))
+    return end.fail_if(points.get(winner) != best or value(end.message, "champion.points") != best, expected)
 
 
 @END.recommended("000-L0455", needs=[to_players])

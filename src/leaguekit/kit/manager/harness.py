@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from leaguekit.agents.world import World
+from leaguekit.formats import DEFAULT_FORMAT, FORMATS, Format, ScheduledFormat, find_format
+from leaguekit.formats.swiss import Swiss
 from leaguekit.games.base import SIDES, Side
-from leaguekit.kit.checks import DEFAULTS, CheckSettings, Evidence, NotRun
+from leaguekit.kit.checks import DEFAULTS, CheckSettings, Evidence, NotCheckable, NotRun
 from leaguekit.kit.documented_game import GAME, choices_for, draw_number
 from leaguekit.kit.exchanges import (
     Exchange,
@@ -89,6 +91,11 @@ class ManagerHarness(Harness):
         self.rounds: dict[int, list[Fixture]] = {}
         self.results: dict[str, m.MatchResult] = {}
         self.table = Table(Settings(league_id="check").tie_breaks)
+        # How the manager says that the league is played; the format is None if the kit does not know it.
+        self.format_text = DEFAULT_FORMAT
+        self.format: Format | None = FORMATS[DEFAULT_FORMAT]()
+        # The players with a bye in each round.
+        self.byes: dict[int, list[str]] = {}
         # Whether the manager assigns matches by start_match; None until the first round.
         self.uses_start_match: bool | None = None
         # How many standings each player had received before the last results of the first round.
@@ -202,6 +209,38 @@ class ManagerHarness(Harness):
             waiting = f"(Waiting for {self.settings.timeout_seconds:g} s.)"
             self.settings.on_progress(f"Start your league now: it has {counts}. {waiting}")
 
+    async def learn_format(self) -> None:
+        """Learn from GET_STATUS how the league is played. A manager that does not say it has a round-robin.
+
+        Raises NotCheckable if the league has one round only.
+        """
+        exchange = await self.send("format", self.query("GET_STATUS"))
+        stated = value(exchange.result, "data.status.format")
+        if not isinstance(stated, str):
+            return
+        self.format_text, self.format = stated, find_format(stated)
+        count = len(self.table.rows)
+        if self.format is None:
+            return
+        if self.format.fault(count) is None and self.format.total_rounds(count) == 1:
+            raise NotCheckable(f"its league, {stated}, has one round only; check a league with more rounds")
+        self.table = Table.of(self.format.tie_breaks, self.table.rows.values())
+
+    @property
+    def is_ranked_by_points(self) -> bool:
+        """Whether the points decide first. In other formats the kit does not know the order."""
+        return isinstance(self.format, ScheduledFormat | Swiss)
+
+    @property
+    def total_rounds(self) -> int | None:
+        """The number of rounds of a format in which it does not depend on the results."""
+        return None if self.format is None else self.format.total_rounds(len(self.table.rows))
+
+    def count_byes(self, round_id: int) -> None:
+        """Count the byes that the manager has announced: each is a win."""
+        byes = [player for player in self.byes[round_id] if player in self.table.rows]
+        self.table.count_without_game(byes, byes)
+
     async def wait_for_round(self, round_id: int, seconds: float) -> list[Fixture] | None:
         """Wait for the announcement of a round. Return its matches, or None if it does not arrive in time."""
 
@@ -215,6 +254,8 @@ class ManagerHarness(Harness):
         self.rounds[round_id] = [
             _fixture(one, round_id) for one in (matches if isinstance(matches, list) else []) if isinstance(one, dict)
         ]
+        byes = announcement.message.get("byes")
+        self.byes[round_id] = [one for one in (byes if isinstance(byes, list) else []) if isinstance(one, str)]
         return self.rounds[round_id]
 
     def assignment_of(self, fixture: Fixture) -> tuple[LeagueAgent, IncomingRequest] | None:
@@ -335,21 +376,24 @@ def check_counts(request: IncomingRequest, path: str, harness: ManagerHarness, c
     return request.evidence("three points a win, one a draw")
 
 
-def check_order(request: IncomingRequest, path: str) -> Evidence:
-    """Check that a table is sorted by points, and that its ranks rise from 1."""
+def check_order(request: IncomingRequest, path: str, harness: ManagerHarness) -> Evidence:
+    """Check that a table is sorted by points, if the format ranks by them, and that its ranks rise from 1."""
     rows = rows_of(request.message, path)
     points, ranks = ([int(row.get(name) or 0) for row in rows] for name in ("points", "rank"))
-    expected = "rows by falling points and rising ranks, 1 first"
+    is_sorted = points == sorted(points, reverse=True) or not harness.is_ranked_by_points
+    expected = f"rows by {'falling points and ' * harness.is_ranked_by_points}rising ranks, 1 first"
     # Some managers give players with equal points the same rank. That is still sorted.
     is_rising = ranks[:1] == [1] and all(one <= other for one, other in pairwise(ranks))
-    return request.fail_if(points != sorted(points, reverse=True) or not is_rising, expected)
+    return request.fail_if(not is_sorted or not is_rising, expected)
 
 
 def check_ties(request: IncomingRequest, path: str, harness: ManagerHarness) -> Evidence:
-    """Check that players with equal points are ranked by our tie-breaks, and that no two ranks are equal.
+    """Check that players with equal points are ranked by the tie-breaks of the format, and that no two ranks are equal.
 
     Players that are equal in all tie-breaks may have any order: the manager draws lots, which the kit does not know.
     """
+    if not harness.is_ranked_by_points:
+        raise NotRun(f"the format is {harness.format_text}, which ranks the players itself")
     rows = rows_of(request.message, path)
     shared = {row.player_id: row.shown_rank for row in harness.table.placed_rows()}
     expected = ", ".join(f"{rank} {one}" for one, rank in shared.items())

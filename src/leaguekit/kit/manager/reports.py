@@ -186,6 +186,7 @@ async def others_accepted(harness: ManagerHarness) -> Evidence:
     answers: list[Exchange] = [await harness.report_result(fixture) for fixture in harness.rounds[1][1:]]
     for answer in answers:
         is_result(answer)
+    harness.count_byes(1)
     return Evidence(came=f"{len(answers)} more", expected="all are taken")
 
 
@@ -248,8 +249,8 @@ async def standings_right(harness: ManagerHarness) -> Evidence:
 
 @STANDINGS.required("000-L0994", "001-L0522b", name="order", needs=[standings_sent, *_row_fields, standings_right])
 async def standings_order(harness: ManagerHarness) -> Evidence:
-    """The standings are in the order of points, and of ranks from 1."""
-    return check_order(harness.first("standings"), "standings")
+    """The standings are in the order of points (in a knockout, of the format), and of ranks from 1."""
+    return check_order(harness.first("standings"), "standings", harness)
 
 
 # The end of the round

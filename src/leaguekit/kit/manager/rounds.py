@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
+from leaguekit.formats.knockout import Knockout
+from leaguekit.formats.round_robin import RoundRobin
+from leaguekit.formats.swiss import Swiss
+from leaguekit.kit.checks import Area, Evidence, Failed, NotCheckable, NotRun, fail_if
 from leaguekit.kit.documented_game import GAME
 from leaguekit.kit.field_checks import Field, add_request_checks, envelope, named, recommended, value
 from leaguekit.kit.manager.harness import ManagerHarness
@@ -55,6 +58,7 @@ async def announced(harness: ManagerHarness) -> Evidence:
         started = harness.answers.get("start")
         came = "nothing came to the players" if started is None else f"nothing came; the start: {started.came}"
         raise Failed(Evidence(came=came, expected=f"ROUND_ANNOUNCEMENT within {harness.settings.timeout_seconds:g} s"))
+    await harness.learn_format()
     received = harness.players[0].received(m.RoundAnnouncement)[0]
     harness.keep("announcement", [received], {"round_id": 1, "matches[].game_type": GAME.name})
     return received.evidence("ROUND_ANNOUNCEMENT")
@@ -119,6 +123,11 @@ async def pairs(harness: ManagerHarness) -> Evidence:
 @ROUND.required("000-L0396", "003-L0158b", needs=[announced, *_ids])
 async def whole(harness: ManagerHarness) -> Evidence:
     """The announcement has all matches of the round: no player rests that could play."""
+    if not isinstance(harness.format, RoundRobin | Swiss | Knockout):
+        if len(harness.rounds[1]) < 2:
+            many = f"the kit needs two matches in a round, and the format is {harness.format_text}"
+            raise NotCheckable(f"{many}; check another one")
+        raise NotRun(f"the format is {harness.format_text}, in which players may rest")
     expected = f"{len(harness.players) // 2} matches"
     return harness.first("announcement").fail_if(
         len(harness.rounds[1]) != len(harness.players) // 2, expected, f"{len(harness.rounds[1])} matches"

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from leaguekit.games import GAMES, rules
+from leaguekit.games import find_game, rules
 from leaguekit.player.context import Context, PastMatch
 from leaguekit.protocol.messages import Standing
 from leaguekit.protocol.plain_text import escaped
@@ -58,7 +58,7 @@ _JSON_TYPES = {
 
 def make_prompt(ctx: Context, *, shows_moves: bool = True) -> list[Message]:
     """The messages that ask a model for a move. With ``shows_moves`` they list the legal moves."""
-    game = GAMES.get(ctx.game_type)
+    game = find_game(ctx.game_type)
     system = _SYSTEM.format(
         goal=_TO_WIN if game is None or game.payoff_range is None else _FOR_PAYOFF,
         rules=_rules_text(ctx.game_type),

@@ -103,6 +103,7 @@ class MatchProgress(Request, kw_only=True, tag="MATCH_PROGRESS"):
     deadline: Annotated[Timestamp | UnsetType, doc("Until when at the latest", "000-L0789")] = UNSET
     arrived: Annotated[list[PlayerId] | UnsetType, doc("Who has come to the match", "001-L1030")] = UNSET
     position: Annotated[dict[str, Any] | UnsetType, doc("The position, as everybody may see it", "decision 22")] = UNSET
+    picture: Annotated[dict[str, Any] | UnsetType, doc("The same to be drawn, as plain data", "decision 22")] = UNSET
     try_number: Annotated[Count | UnsetType, doc("Which try runs now; 1 is the first", "000-L1581")] = UNSET
     max_tries: Annotated[Count | UnsetType, doc("How many tries there are", "000-L1581")] = UNSET
     missing: Annotated[list[PlayerId] | UnsetType, doc("Who is asked now and has not answered", "000-L1581")] = UNSET

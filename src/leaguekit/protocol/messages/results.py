@@ -277,6 +277,9 @@ class LeagueStatus(Struct, kw_only=True):
     total_matches: Annotated[Count, doc("Matches in all", "000-L0484")]
     players: Annotated[Count, doc("Players registered", "003-L0018")]
     referees: Annotated[Count, doc("Referees registered", "003-L0028")]
+    format: Annotated[
+        str | UnsetType, doc("Who plays whom, such as swiss(rounds=5); round_robin when left out", "decision 36")
+    ] = UNSET
 
 
 class QueryData(Struct, kw_only=True):

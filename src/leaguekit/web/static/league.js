@@ -1,6 +1,7 @@
 // The front page: the current state of the league, live.
 
 import { h, linked, matchLink, name, show, table, withNames, withNamesAndIds, screenReaderText, agentLabel } from "./elements.js";
+import { drawing } from "./pictures.js";
 import {
   agentState,
   countdown,
@@ -180,8 +181,12 @@ function playing(match) {
       timeLeft(match),
       match.attempt > 1 && `, attempt ${match.attempt}`,
     ),
+    match.picture && boardOf(match.picture, match),
   );
 }
+
+// The picture of a match, with the names of its players.
+export const boardOf = (picture, { a, b }) => drawing(picture, { named: (text) => withNames(text, a, b) });
 
 // A match that waits for one player says for whom.
 export const stageOrMissing = (match) => {

@@ -2,20 +2,51 @@
 
 import { widthOf } from "./charts.js";
 import { h, name, show, table, withNames, agentLabel } from "./elements.js";
-import { drawing } from "./games.js";
-import { event, stageOrMissing } from "./league.js";
+import { boardOf, event, stageOrMissing } from "./league.js";
+import { moveText } from "./pictures.js";
 import { sequence } from "./sequence.js";
 import { gameOf, moment, origins, plural, score, seconds, statusOf, timeLeft } from "./words.js";
 
 export const title = ({ match }) => match.match_id;
 
-// Where the reader is in the replays of this match.
+const STEP_MS = 900;
+// An answer has as many pictures, and the list of moves as many moves.
+const MAX_PICTURES = 50;
+const MAX_MOVES = 30;
+
+// Where the reader is in the replays of this match, and what is shown.
 let here = { id: null };
 let again = () => {};
+let shown = null;
+let playing = null;
 
 export async function load(what, get) {
   const data = await get(`api/matches/${encodeURIComponent(what)}`);
-  return { ...data, computed: await computed(data.draw) };
+  const full = { ...data, computed: await computed(data.draw), pictures: [], blocks: new Set(), get };
+  if (data.steps?.length > 0) await loadPictures(full, currentStep(full));
+  return full;
+}
+
+// The match in play, as the stream has it: the page is drawn again when this has changed.
+export const watched = (live, what) => live.playing[what];
+
+const currentStep = ({ match, steps }) =>
+  Math.min(here.id === match.match_id ? here.step : Infinity, steps.length - 1);
+
+// A long match has more pictures than one answer. They are loaded in blocks.
+function loadPictures(data, step) {
+  const block = Math.floor(step / MAX_PICTURES);
+  if (data.blocks.has(block)) return null;
+  data.blocks.add(block);
+  const offset = block * MAX_PICTURES;
+  return data.get(`api/pictures/${encodeURIComponent(data.match.match_id)}`, { offset, limit: MAX_PICTURES }).then(
+    ({ pictures }) => {
+      pictures.forEach((picture, place) => (data.pictures[offset + place] = picture));
+      if (shown === data) again();
+    },
+    // The manager is busy. A later step asks again.
+    () => setTimeout(() => data.blocks.delete(block), STEP_MS),
+  );
 }
 
 // Browsers compute digests only for pages that came over TLS or from the same machine.
@@ -25,12 +56,16 @@ async function computed(draw) {
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-export function render(main, data) {
+export function render(main, data, live) {
   const { match } = data;
   if (here.id !== match.match_id) here = { id: match.match_id, step: Infinity, message: Infinity };
-  again = () => render(main, data);
+  if (shown?.match.match_id !== match.match_id) stop();
+  shown = data;
+  again = () => render(main, data, live);
+  const now = { ...data.in_play, ...live?.playing[match.match_id] };
   show(
     main,
+    neighbours(data),
     h("h1", { tabindex: "-1" }, `${match.match_id}: `, name(match.a.name), " – ", name(match.b.name)),
     h(
       "p.soft",
@@ -43,7 +78,7 @@ export function render(main, data) {
     data.flags.map((flag) => h("p.notice", { dir: "auto" }, `For the operator to look at: ${flag}`)),
     sides(match),
     stated(data),
-    data.in_play && inPlay(data.in_play),
+    data.in_play && inPlay(now, now.picture ?? data.in_play.picture),
     h("div.halves", h("div", match.reason && ruling(data)), h("div", data.steps.length > 1 && game(data))),
     data.messages.length > 0 && messages(data, widthOf(main, 900)),
     match.status === "ended" && data.messages.length === 0 && h(
@@ -83,11 +118,17 @@ const stated = ({ match, moves }) =>
     ),
   );
 
-const inPlay = (playing) =>
+const inPlay = (match, picture) => [
+  h("p.notice", stageOrMissing(match), timeLeft(match)),
+  picture && h("div.position", boardOf(picture, match)),
+];
+
+const neighbours = ({ before, after }) =>
   h(
-    "p.notice",
-    stageOrMissing(playing),
-    timeLeft(playing),
+    "nav.neighbours",
+    { "aria-label": "The matches before and after" },
+    before && h("a", { href: `#/matches/${before}`, rel: "prev" }, `← ${before}`),
+    after && h("a", { href: `#/matches/${after}`, rel: "next" }, `${after} →`),
   );
 
 function ruling(data) {
@@ -207,7 +248,7 @@ function verified(found, isDrawn, isTechnical) {
 }
 
 // Buttons that go through `count` steps. The arrow keys do the same.
-function stepper(label, key, count, text) {
+function stepper(label, key, count, text, more) {
   const at = Math.min(here[key], count - 1);
   const to = (step) => () => {
     here[key] = Math.max(0, Math.min(Math.min(here[key], count - 1) + step, count - 1));
@@ -234,25 +275,29 @@ function stepper(label, key, count, text) {
     button("Back", -1, at === 0),
     button("Next", 1, at === count - 1),
     button("Last", count, at === count - 1),
+    more,
     h("span", { role: "status" }, text(at)),
   );
 }
 
-function game({ match, game_type: type, steps }) {
-  const at = Math.min(here.step, steps.length - 1);
-  const { view } = steps[at];
-  const drawn = drawing(type, view);
+function game(data) {
+  const { match, steps } = data;
+  const at = currentStep(data);
+  if (data.pictures[at] === undefined) loadPictures(data, at);
+  else here.picture = data.pictures[at];
+  const movers = { A: match.a.name, B: match.b.name, chance: "Chance" };
   const played = steps.slice(1, at + 1).flatMap(({ moves }, place) =>
     Object.entries(moves).map(([side, move]) =>
       h(
         "li",
         { "data-key": `${place}-${side}` },
-        name(side === "A" ? match.a.name : match.b.name),
+        name(movers[side]),
         ": ",
-        h("bdi.choice", typeof move === "string" ? move : JSON.stringify(move)),
+        h("bdi.choice", moveText(move)),
       ),
     ),
   );
+  const first = Math.max(0, played.length - MAX_MOVES);
   return h(
     "section.game",
     { "aria-labelledby": "game" },
@@ -262,10 +307,49 @@ function game({ match, game_type: type, steps }) {
       "step",
       steps.length,
       (step) => (step === 0 ? "At the beginning" : `After step ${step} of ${steps.length - 1}`),
+      steps.length > 2 && h("button", { type: "button", onclick: toggle }, playing === null ? "Play" : "Pause"),
     ),
-    h("div.position", drawn ?? h("pre", { dir: "auto" }, JSON.stringify(view, null, 2)), h("ol.moves", played)),
+    h(
+      "div.position",
+      here.picture && boardOf(here.picture, match),
+      h("ol.moves", { start: first + 1 }, played.slice(first)),
+    ),
+    h("p.soft.small", "Keys: ← and → step; with Shift they lead to the match before and after."),
   );
 }
+
+function toggle() {
+  if (playing !== null) stop();
+  else {
+    if (currentStep(shown) === shown.steps.length - 1) here.step = 0;
+    playing = setInterval(advance, STEP_MS);
+  }
+  again();
+}
+
+function stop() {
+  clearInterval(playing);
+  playing = null;
+}
+
+function advance() {
+  const isGone = document.querySelector("section.game") === null;
+  if (!isGone) here.step = Math.min(currentStep(shown) + 1, shown.steps.length - 1);
+  if (isGone || here.step === shown.steps.length - 1) stop();
+  if (!isGone) again();
+}
+
+addEventListener("keydown", (pressed) => {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[pressed.key];
+  const isElsewhere = pressed.target.closest?.("input, textarea, select, dialog, pre, .wide, .stepper") ?? false;
+  const isOther = pressed.defaultPrevented || pressed.altKey || pressed.ctrlKey || pressed.metaKey;
+  if (step === undefined || isElsewhere || isOther || document.querySelector("nav.neighbours") === null) return;
+  if (pressed.shiftKey) document.querySelector(`nav.neighbours a[rel=${step < 0 ? "prev" : "next"}]`)?.click();
+  else if (document.querySelector("section.game") !== null) {
+    here.step = Math.max(0, Math.min(currentStep(shown) + step, shown.steps.length - 1));
+    again();
+  }
+});
 
 function messages({ match, messages: said }, width) {
   const at = Math.min(here.message, said.length - 1);

@@ -5,7 +5,8 @@ import { h, show } from "./elements.js";
 import { moment, setClock, stateOf, tick } from "./words.js";
 
 // A page exports render(main, data, live), title(data), and either isLive or load(what, get); loaded pages are
-// requested again when something has happened, but not more often than this.
+// requested again when something has happened, but not more often than this. A page may also export
+// watched(live, what): when this part of the stream has changed, it is drawn at once and requested again.
 const PAGES = {
   "": () => import("./league.js"),
   rounds: () => import("./rounds.js"),
@@ -35,6 +36,7 @@ let live = null;
 let page = null;
 let data = null;
 let shownSeq = -1;
+let shownPart;
 let turn = 0;
 let waiting = null;
 
@@ -81,11 +83,13 @@ async function refresh(mine = turn) {
   waiting = null;
   if (!page.isLive) {
     const seq = live?.seq ?? -1;
+    const part = watchedPart();
     try {
       const found = await page.load(route().what, get);
       if (mine !== turn) return;
       data = found;
       shownSeq = seq;
+      shownPart = part;
     } catch (error) {
       if (mine !== turn) return;
       if (error instanceof Refused && error.isBusy) {
@@ -142,7 +146,10 @@ follow(
     document.getElementById("state").textContent = stateOf(now.league);
     announce(now.league);
     if (page?.isLive) draw();
-    else if (page && now.seq !== shownSeq && !document.hidden) waiting ??= setTimeout(refresh, PAUSE_MS);
+    else if (page && isStale() && !document.hidden) {
+      if (watchedPart() !== shownPart) draw();
+      waiting ??= setTimeout(refresh, PAUSE_MS);
+    }
   },
   () => {
     if (!connection.hidden) return;
@@ -151,6 +158,9 @@ follow(
     document.body.classList.add("lost");
   },
 );
+
+const watchedPart = () => (live === null ? undefined : page.watched?.(live, route().what));
+const isStale = () => live !== null && (live.seq !== shownSeq || watchedPart() !== shownPart);
 
 const nameOf = (id) => live.standings[id]?.name ?? id;
 
@@ -166,7 +176,7 @@ function announce(league) {
 }
 
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && page && !page.isLive && live && live.seq !== shownSeq) refresh();
+  if (!document.hidden && page && !page.isLive && isStale()) refresh();
 });
 setInterval(() => tick(main), 500);
 let resized = null;

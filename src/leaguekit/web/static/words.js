@@ -14,8 +14,6 @@ const STAGES = {
   DRAWING_NUMBER: "the number is drawn",
   FINISHED: "has ended",
 };
-const GAMES = { even_odd: "even/odd", rock_paper_scissors: "rock, paper, scissors", tic_tac_toe: "tic-tac-toe",
-  connect_four: "connect four", prisoners_dilemma: "the prisoner's dilemma" };
 const STATUS = {
   scheduled: "to come",
   waiting: "waits to begin",
@@ -36,7 +34,7 @@ const AGENTS = {
 export const stateOf = (league) =>
   league.paused && league.state !== "LEAGUE_COMPLETED" ? "Paused" : STATES[league.state];
 export const stageOf = (stage) => STAGES[stage] ?? "in play";
-export const gameOf = (game) => GAMES[game] ?? game;
+export const gameOf = (game) => game.replaceAll("_", " ");
 export const statusOf = (match) => STATUS[match.status];
 export const agentState = (agent) => AGENTS[agent.out ?? agent.state];
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;

@@ -1,0 +1,108 @@
+// Pictures of games, from plain data: a grid, cards or text (leaguekit/games/pictures.py). Dashboard and seats draw them
+// here; reports draw the same elements in Python (leaguekit/web/drawings.py).
+
+import { h, svg } from "./elements.js";
+
+const CELL = 30;
+// A cell with this text has a piece that fills it. Letters are of different sizes on different machines.
+const DISC = "●";
+// A cell shows as many characters.
+const MAX_CHARACTERS = 6;
+
+// `named` shows a caption or a label, which may have ids of players. With `choose`, a cell whose move it gives a
+// function for, by the move, is a button.
+export function drawing(picture, { named = (text) => text, choose = () => null } = {}) {
+  return h(
+    `figure.picture.of-${picture.kind}`,
+    KINDS[picture.kind](picture, named, choose),
+    picture.caption && h("figcaption", named(picture.caption)),
+  );
+}
+
+const KINDS = {
+  grid: grid,
+  cards: ({ hands }, named) =>
+    h(
+      "dl",
+      hands.map(({ label, cards }) => h("div", h("dt", named(label)), h("dd", cards.map(card)))),
+    ),
+  text: ({ text }) => h("pre", { tabindex: "0", role: "region", "aria-label": "Position", dir: "ltr" }, text),
+};
+
+const card = (face) =>
+  face === null
+    ? h("span.back", { role: "img", "aria-label": "a card that lies face down" })
+    : h(/[♥♦]/.test(face) ? "span.face.red" : "span.face", h("bdi", face));
+
+function grid({ rows, row_labels: rowLabels = [], column_labels: columnLabels = [], moves = [] }, named, choose) {
+  const left = 1 + Math.max(0, ...rowLabels.map((label) => 8 * Math.min(label.length, MAX_CHARACTERS) + 6));
+  const bottom = 1 + (columnLabels.length > 0 ? 18 : 0);
+  const [width, height] = [rows[0].length * CELL, rows.length * CELL];
+  let choices = 0;
+  const cells = rows.flatMap((row, y) =>
+    row.map((found, x) => {
+      const { text, colour = "", marked = false } = typeof found === "string" ? { text: found } : found;
+      const by = choose(moves[y]?.[x] ?? null);
+      const [at, top] = [left + x * CELL, 1 + y * CELL];
+      const kind = [marked && "marked", text === "" && colour].filter(Boolean).join(".");
+      const box = { x: at, y: top, width: CELL, height: CELL };
+      const shown = text && (text === DISC ? disc(at, top, colour) : letters(text, at, top, colour));
+      if (!by) return [kind && svg(`rect.${kind}`, box), shown];
+      choices += 1;
+      const place = `row ${rowLabels[y] ?? y + 1}, column ${columnLabels[x] ?? x + 1}: ${text || "free"}`;
+      const label = moveText(moves[y][x]);
+      return svg(
+        "g.choice",
+        { role: "button", tabindex: "0", "aria-label": place, onclick: by, onkeydown: (pressed) => press(pressed, by) },
+        svg(kind ? `rect.${kind}` : "rect", box),
+        shown || (label.length <= 2 && letters(label, at, top, "move")),
+      );
+    }),
+  );
+  const label = (text, x, y) => svg("text.label", { x, y, "font-size": 11 }, shortened(text));
+  const scale = rows[0].length > 10 ? 1 : rows[0].length > 4 ? 1.5 : 2.1;
+  return svg(
+    "svg",
+    {
+      viewBox: `0 0 ${left + width + 1} ${height + bottom + 1}`,
+      width: Math.round((left + width + 1) * scale),
+      role: choices > 0 ? "group" : "img",
+      "aria-label": `Board, row by row: ${inWords(rows, rowLabels)}`,
+    },
+    svg("rect.board", { x: left, y: 1, width, height }),
+    cells,
+    svg("path.lines", { d: lines(left, width, height) }),
+    rowLabels.map((text, y) => label(text, left / 2, y * CELL + 20)),
+    columnLabels.map((text, x) => label(text, left + x * CELL + CELL / 2, height + 15)),
+  );
+}
+
+const shortened = (text) => ([...text].length > MAX_CHARACTERS ? `${[...text].slice(0, MAX_CHARACTERS - 1).join("")}…` : text);
+
+const disc = (x, y, colour) =>
+  svg(colour ? `circle.${colour}` : "circle", { cx: x + CELL / 2, cy: y + CELL / 2, r: 11.5 });
+
+function letters(text, x, y, kind) {
+  const short = shortened(text);
+  const size = [24, 18, 14, 11, 9, 8][[...short].length - 1];
+  const place = { x: x + CELL / 2, y: Math.round(y + CELL / 2 + size * 0.36), "font-size": size };
+  return svg(kind ? `text.${kind}` : "text", place, short);
+}
+
+function lines(left, width, height) {
+  const across = Array.from({ length: height / CELL + 1 }, (_, row) => `M${left} ${1 + row * CELL}h${width}`);
+  const down = Array.from({ length: width / CELL + 1 }, (_, column) => `M${left + column * CELL} 1v${height}`);
+  return [...across, ...down].join("");
+}
+
+const cellText = (found) => (typeof found === "string" ? found : found.text) || "–";
+const inWords = (rows, labels) =>
+  rows.map((row, y) => `${labels[y] ? `${labels[y]}: ` : ""}${row.map(cellText).join(" ")}`).join("; ");
+
+function press(pressed, by) {
+  if (pressed.key !== "Enter" && pressed.key !== " ") return;
+  pressed.preventDefault();
+  by();
+}
+
+export const moveText = (move) => (typeof move === "string" ? move : JSON.stringify(move));
