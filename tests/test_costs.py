@@ -26,7 +26,7 @@ BUDGETS = {
         "calls in protocol": 290,
         # Chance moves like a side: a match of even/odd has two steps. The referee plays it, and the manager plays it
         # again from the report and checks each step.
-        "calls in games": 73,
+        "calls in games": 74,
         "calls in match": 90,
         # Each player writes a line about its result, with the names of both.
         "calls in league": 182,

@@ -87,7 +87,7 @@ def test_the_format_of_the_documentation_is_loaded_from_a_file_and_is_sound(
             "mine.py:Duel does not implement advancement, draw, ended",
         ),
         ("swis", None, "--format: there is no format 'swis'; did you mean 'swiss'"),
-        ("swiss(", None, "is not of the form name"),
+        ("swiss(", None, "--format: a format is written as NAME"),
     ],
 )
 def test_a_format_that_cannot_be_loaded_is_refused(

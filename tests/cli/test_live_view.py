@@ -12,10 +12,20 @@ import pytest
 
 from leaguekit.cli import screen as screens
 from leaguekit.cli.boards import draw_boards
-from leaguekit.cli.live_view import news_text, render_league
+from leaguekit.cli.live_view import news_text, pairing_text, render_league
 from leaguekit.cli.screen import Cell, Screen, render_line, right_aligned, supports_screen
 from leaguekit.cli.tables import LTR_MARK, shorten, table, width, with_ltr_mark
-from leaguekit.web.api_types import AgentName, InPlay, LeagueView, Live, MatchRow, NewsItem, StandingRow
+from leaguekit.web.api_types import (
+    AgentName,
+    InPlay,
+    LeagueView,
+    Live,
+    MatchRow,
+    NewsItem,
+    Pairing,
+    PairingGame,
+    StandingRow,
+)
 
 NOW = datetime(2026, 1, 1, 10, tzinfo=UTC)
 NAMES = [
@@ -234,9 +244,10 @@ def test_a_small_terminal_has_no_room_for_boards(monkeypatch: pytest.MonkeyPatch
 
 
 CARDS = {"kind": "cards", "hands": [{"label": "P01", "cards": ["K", None]}, {"label": "P02", "cards": [None]}]}
+DISC = {"text": "●", "colour": "white"}
 LABELLED = {
     "kind": "grid",
-    "rows": [["♜", {"text": "♙", "colour": "white", "marked": True}], [{"text": "", "colour": "blue"}, ""]],
+    "rows": [["♜", {"text": "♙", "colour": "white", "marked": True}], [{"text": "", "colour": "blue"}, DISC]],
     "row_labels": ["10", "9"],
     "column_labels": ["a", "b"],
 }
@@ -246,7 +257,7 @@ LABELLED = {
     ("picture", "expected"),
     [
         (CARDS, ["Alice        K ▒▒", "李雷的机器人 ▒▒", "", ""]),
-        (LABELLED, ["10 ♜ ♙", "9  ■ ·", "   a b", ""]),
+        (LABELLED, ["10 ♜ ♙", "9  ■ ○", "   a b", ""]),
         ({"kind": "text", "text": "one\n  two\nthree\nfour\nfive"}, ["one", "  two", "three", "four", "five"]),
     ],
 )
@@ -262,10 +273,10 @@ def test_every_kind_of_picture_is_drawn(
 def test_a_cell_has_its_colour_and_its_mark() -> None:
     state = with_boards(R2M1=LABELLED, R2M2={})
     cells = [cell for line in draw_boards(state, 0, 80, 20) for cell in line]
-    assert [(cell.text, cell.style) for cell in cells if cell.text in "♙■·"] == [
+    assert [(cell.text, cell.style) for cell in cells if cell.text in "♙■○"] == [
         ("♙", "white marked"),
         ("■", "blue"),
-        ("·", "dim"),
+        ("○", "white"),
     ]
     assert "\x1b[97;40;7m♙" in render_line([one for one in cells if one.text == "♙"], 80, coloured=True)
 
@@ -450,3 +461,58 @@ def test_pictures_are_for_terminals_that_can_show_them(
 
     monkeypatch.setenv("TERM", term)
     assert supports_screen(Stream()) is can
+
+
+def pairing(**changes: Any) -> Pairing:
+    fields: dict[str, Any] = {"stage": 2, "label": "Final", "a": who(1), "b": who(6)}
+    return Pairing(**fields | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({}, "Alice  –  Zoë"),
+        ({"b": None}, "Alice  –  …"),
+        ({"games": [PairingGame(match_id="R1M1")]}, "Alice  –  Zoë"),
+        (
+            {
+                "games": [
+                    PairingGame(match_id="R1M1", marks=("½", "½")),
+                    PairingGame(match_id="R2M1", marks=("-", "+")),
+                ],
+                "winner": "P06",
+                "title": "Third place",
+            },
+            "Third place: Alice  ½− : ½+  Zoë  → Zoë",
+        ),
+        ({"winner": "P01", "by_lot": True}, "Alice  –  Zoë  → Alice by lot"),
+        ({"points": (6, 3), "winner": "P01"}, "Alice (6)  –  Zoë (3)"),
+        ({"b": None, "alone": "bye", "points": (3, 0)}, "Alice (3): a bye"),
+        ({"b": None, "alone": "rests", "points": (3, 0)}, "Alice (3): no match"),
+        ({"b": None, "alone": "rests"}, "Alice: no match"),
+    ],
+)
+def test_a_pairing_is_a_line(changes: dict[str, Any], text: str) -> None:
+    assert pairing_text(pairing(**changes)) == text
+
+
+def test_the_stages_of_a_bracket_that_are_open_are_displayed_and_how_a_player_advances() -> None:
+    now = live(view="bracket", round_label="Semi-finals", advancement="P01 meets everybody once.")
+    now.pairings = {
+        "1.1": pairing(stage=1, label="Semi-finals", winner="P01"),
+        "2.1": pairing(),
+        "3.1": pairing(stage=3, label="Beyond", a=None, b=None),
+    }
+    text = "\n".join(cell.text for line in render_league(now, NOW, (90, 60), PAGE, []) for cell in line)
+    assert "running · even_odd · Semi-finals · 6 players" in text
+    assert "Alice (P01) meets everybody once." in text
+    assert "Final\nAlice  –  Zoë" in text
+    assert "Beyond" not in text
+    assert "→" not in text
+
+
+def test_the_tie_breaks_are_columns_in_the_order_of_the_league() -> None:
+    now = live(tie_breaks=["buchholz", "sonneborn_berger", "head_to_head"])
+    now.standings = {"P01": row(1, head_to_head=3, sonneborn_berger=4.5, buchholz=12)}
+    lines = render_league(now, NOW, (120, 40), PAGE, [])
+    assert [cell.text for line in lines for cell in line if cell.text in ("BH", "SB", "h2h")] == ["BH", "SB", "h2h"]

@@ -315,3 +315,26 @@ def test_what_cannot_be_written_is_named(command: Command, tmp_path: Path) -> No
     assert said.err.startswith(f"league report: cannot write {tmp_path / 'file'}")
     nothing = command("report", tmp_path / "none.db", "--out", tmp_path / "report")
     assert nothing.code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("knockout(third_place=True)", ["Bracket", "Round of 16", "Final", "Third place", "advances without a match"]),
+        ("swiss(rounds=3)", ["A bye, which counts as a win: ", "(6)", "BH"]),
+    ],
+)
+def test_a_knockout_has_its_bracket_and_a_swiss_its_byes_and_points(
+    command: Command, tmp_path: Path, text: str, wanted: list[str]
+) -> None:
+    play = Play(players=9, referees=2, format=text, seed_hex="ab" * 32).begin()
+    play.play_round()
+    # Some places of the bracket are not known yet.
+    half = reported(command, Played(play.log, {}).store(tmp_path / "half.db"), tmp_path / "half")
+    play.play_all()
+    page = reported(command, Played(play.log, {}).store(tmp_path / "whole.db"), tmp_path / "whole")
+    for words in (*wanted, play.settings.advancement, "Champion: "):
+        assert words in page.text, words
+    assert "not known yet" not in page.text
+    is_knockout = text.startswith("knockout")
+    assert ("not known yet" in half.text, "In the lead: " in half.text) == (is_knockout, not is_knockout)

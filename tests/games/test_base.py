@@ -138,6 +138,7 @@ def test_search_weighs_what_chance_may_give() -> None:
             'x(a=1.5, b=true,c=False, d="a, b", e=word)',
             ("x", {"a": 1.5, "b": True, "c": False, "d": "a, b", "e": "word"}),
         ),
+        ("x(a='a, b')", ("x", {"a": "a, b"})),
         ("x(inner=go(board_size=9),list=[1, 2])", ("x", {"inner": "go(board_size=9)", "list": [1, 2]})),
     ],
 )
@@ -145,7 +146,9 @@ def test_a_game_is_written_with_its_arguments(text, parsed) -> None:
     assert games.parse_game(text) == parsed
 
 
-@pytest.mark.parametrize("text", ["go(", "go)", "(a=1)", "go(9)", "go(a=)", "go(a=1 b=2)x", "go(a=[1)"])
+@pytest.mark.parametrize(
+    "text", ["go(", "go)", "(a=1)", "go(9)", "go(a=)", "go(a=1 b=2)x", "go(a=[1)", "go(a=1,a=2)", " (a=1)"]
+)
 def test_what_is_not_a_game_is_refused_with_the_way_to_write_one(text) -> None:
     with pytest.raises(ProtocolError, match=r"written as"):
         games.parse_game(text)

@@ -76,6 +76,32 @@ def test_after_a_crash_at_any_event_the_same_round_is_drawn(text: str) -> None:
     assert draws >= 3
 
 
+@pytest.mark.parametrize(
+    ("text", "first", "names"),
+    [
+        ("round_robin", "round 1 of 5", ["round 4 of 5", "round 5 of 5"]),
+        ("gauntlet", "round 1 of 4", ["round 3 of 4", "round 4 of 4"]),
+        ("swiss", "round 1 of 3", ["round 2 of 3", "round 3 of 3"]),
+        ("knockout", "round 1, Quarter-finals", ["round 2, Semi-finals", "round 3, Final"]),
+        (
+            "knockout(best_of=3)",
+            "round 1, Quarter-finals, game 1",
+            ["round 8, Final, game 2", "round 9, Final, game 3"],
+        ),
+    ],
+)
+def test_a_round_is_called_by_its_label_and_of_how_many_only_where_that_is_known(
+    text: str, first: str, names: list[str]
+) -> None:
+    play = Play(players=5, referees=3, format=text)
+    assert commands.describe_round(play.league, 0) == "round 0 of 0"
+    play.begin()
+    assert commands.describe_round(play.league, 1) == first
+    play.play_all()
+    total = len(play.league.rounds)
+    assert [commands.describe_round(play.league, number) for number in (total - 1, total)] == names
+
+
 class TestSwiss:
     def test_a_bye_counts_as_a_win_when_the_round_is_over(self) -> None:
         play = Play(players=3, referees=1, format="swiss").begin()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -18,6 +19,7 @@ from leaguekit.league.problems import find_problems
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import MAX_DOCUMENT, manager_server
+from leaguekit.protocol import times
 from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MAX_BYTES
@@ -626,6 +628,23 @@ async def test_a_report_of_another_round_or_game_is_e056(tmp_path: Path) -> None
         referee, _, _ = await league_of_two(hall)
         assert refused(await referee.report("R1M1", round_id=2)) == (56, "E056")
         assert refused(await referee.report("R1M1", game_type="tic_tac_toe")) == (56, "E056")
+
+
+@pytest.mark.parametrize(("ahead", "shown"), [(1, 31), (3_600, 30), (-3_600, 30)])
+@in_virtual_time
+async def test_the_deadline_of_a_referee_with_another_clock_is_put_on_the_managers(
+    tmp_path: Path, ahead: int, shown: int
+) -> None:
+    """Stamps are of whole seconds, so a difference of one is none."""
+
+    def stamp(seconds: float) -> str:
+        return times.format_timestamp(hall.clock() + timedelta(seconds=seconds))
+
+    async with Hall(tmp_path) as hall:
+        referee, _, _ = await league_of_two(hall)
+        progress = requests(referee)["report_match_progress"]
+        await hall.post("report_match_progress", progress | {"timestamp": stamp(ahead), "deadline": stamp(ahead + 30)})
+        assert hall.manager.runner.progress["R1M1"].deadline == stamp(shown)
 
 
 @in_virtual_time

@@ -59,8 +59,9 @@ def test_a_match_seed_is_the_same_every_time_and_another_for_every_league_match_
 
 
 def test_a_match_seed_is_the_hmac_of_match_and_attempt_under_the_leagues_seed():
-    expected = hmac.digest(b"one", b"5:R12M32:10", "sha256")
-    assert match_seed(b"one", "R12M3", 10) == expected
+    for league in (b"", bytes(range(64)), bytes(range(65)), b"one"):
+        expected = hmac.digest(league, b"5:R12M32:10", "sha256")
+        assert match_seed(league, "R12M3", 10) == expected
     seed_of = match_seeds(b"one")
     assert [seed_of("R12M3", 10), seed_of("R1M1", 1), seed_of("R12M3", 10)] == [
         expected,

@@ -29,7 +29,15 @@ class Yard:
     """The programs, by name; who is killed can be started again with the same command."""
 
     def __init__(
-        self, root: Path, store: str | Path, *, players: int = 10, referees: int = 2, lead: float = 0.2, seed: int = 7
+        self,
+        root: Path,
+        store: str | Path,
+        *,
+        players: int = 10,
+        referees: int = 2,
+        lead: float = 0.2,
+        seed: int = 7,
+        format_text: str = "round_robin",
     ) -> None:
         self.root, self.store = root, str(store)
         self._files = [*_free_ports(1 + referees + players)]
@@ -41,7 +49,7 @@ class Yard:
             "manager": [
                 "manager", "--port", str(port), *shared, "--store", self.store, "--league-id", LEAGUE,
                 "--seed", str(seed), "--announce-lead", str(lead), "--grant-ids",
-                "--start-when", f"players={players},referees={referees}",
+                "--start-when", f"players={players},referees={referees}", "--format", format_text,
             ]
         }  # fmt: skip
         for number in range(1, referees + 1):

@@ -3,16 +3,20 @@
 python -m tests.sim.honest [--short]
 
 All checks are random and have fixed seeds: what passes once passes always. The full run has 1,000 comparisons for each
-check, and at most 5 % of them may claim something wrong. The short run has fewer. It fails only if so many are wrong
-that a true rate of 5 % brings that about less than once in a thousand runs.
+check, and 10,000 of each sequential test. At most 5 % of them may claim something wrong. The short run has fewer. It
+fails only if so many are wrong that a true rate of 5 % brings that about less than once in a thousand runs.
 """
 
 from __future__ import annotations
 
+import math
+import random
 import sys
 import time
-from collections.abc import Callable, Iterator
-from itertools import permutations
+from bisect import bisect
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, permutations
+from operator import mul
 from typing import Any, NamedTuple
 
 from leaguekit.cli.tables import table
@@ -21,6 +25,8 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import Entrant
 from leaguekit.sim.estimates import POWER, _quantile
+from leaguekit.sim.pairs import PairedGames
+from leaguekit.sim.sprt import SequentialTest
 
 WRONG = 0.05
 FULL, SHORT = 1_000, 16
@@ -39,6 +45,8 @@ class CheckResult(NamedTuple):
 
 # Called with how much of the whole is done.
 Progress = Callable[[int, int], None]
+# Plays a pair of games with a seed and counts it.
+PlayPair = Callable[[SequentialTest, int], None]
 
 
 def max_wrong(comparisons: int) -> int:
@@ -170,6 +178,97 @@ def differences_hold_together(progress: Progress, comparisons: int) -> CheckResu
     return CheckResult(name, f"{wrong} of {comparisons:,}", f"at most {max_allowed}", wrong <= max_allowed)
 
 
+# Pairs of games by the score of the first strategy, if both are equally strong.
+EQUAL_PAIRS = {
+    "no draws": (0.25, 0.0, 0.5, 0.0, 0.25),
+    "most games drawn": (0.01, 0.08, 0.82, 0.08, 0.01),
+    "alike games in a pair": (0.4, 0.05, 0.1, 0.05, 0.4),
+    "rare large losses": (0.02, 0.03, 0.6, 0.25, 0.1),
+}
+PAIR_SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)
+ELO = 800 / math.log(10)
+
+
+def tilted(shares: Sequence[float], elo: float) -> list[float]:
+    """These shares, each multiplied by a power of a constant, so that they have a difference in normalised Elo."""
+    low, high = -50.0, 50.0
+    while True:
+        middle = (low + high) / 2
+        weights = [share * math.exp(middle * score) for share, score in zip(shares, PAIR_SCORES, strict=True)]
+        found = [weight / sum(weights) for weight in weights]
+        if high - low < 1e-12:
+            return found
+        mean = sum(map(mul, found, PAIR_SCORES))
+        deviation = math.sqrt(sum(share * (score - mean) ** 2 for share, score in zip(found, PAIR_SCORES, strict=True)))
+        low, high = (middle, high) if (mean - 0.5) / deviation < math.sqrt(2) * elo / ELO else (low, middle)
+
+
+def sequential_tests_hold(
+    progress: Progress, tests: int, name: str, bounds: tuple[float, float], true: float, play: PlayPair
+) -> Iterator[CheckResult]:
+    """A sequential test decides wrongly as often as it says, and its interval has the true difference."""
+    wrong = outside = pairs = 0
+    for number in range(tests):
+        test = SequentialTest.of(*bounds)
+        decision = None
+        while decision is None:
+            play(test, number * 1_000_000 + test.count)
+            decision = test.decision()
+        wrong += decision == ("above_low" if true == bounds[0] else "below_high")
+        found = test.difference()
+        outside += not found.low <= true <= found.high
+        pairs += test.count
+        progress(number + 1, tests)
+    what = f"sprt={bounds[0]},{bounds[1]}, {name}, truth {true}, {pairs / tests:.0f} pairs on average"
+    for kind, count in (("wrong", wrong), ("not in its interval", outside)):
+        max_allowed = max_wrong(tests)
+        yield CheckResult(f"{what}: {kind}", f"{count} of {tests:,}", f"at most {max_allowed}", count <= max_allowed)
+
+
+def pairs_from(shares: Sequence[float]) -> PlayPair:
+    chance = random.Random(7)
+    sums = [*accumulate(shares)]
+
+    def play(test: SequentialTest, _seed: int) -> None:
+        test.pairs[bisect(sums, chance.random() * sums[-1])] += 1
+
+    return play
+
+
+# In this share of its games, a strategy that is 30 Elo stronger than often_rock plays paper, and otherwise at random:
+# its mean score is ½ + share / 8, and the variance 1/6 + share / 48 - (share / 8)².
+PAPER_SHARE = 0.28594
+
+
+def sometimes_paper(ctx: Context) -> Any:
+    return "paper" if ctx.random.random() < PAPER_SHARE else ctx.random.choice(ctx.valid_options)
+
+
+def games_between(first: Strategy, second: Strategy) -> PlayPair:
+    games = PairedGames(
+        "rock_paper_scissors", Entrant("first", first), Entrant("second", second), SequentialTest.of(0, 30)
+    )
+
+    def play(test: SequentialTest, seed: int) -> None:
+        games.test = test
+        games.play(seed)
+
+    return play
+
+
+def sequential(progress: Progress, *, short: bool) -> Iterator[CheckResult]:
+    tests = 2 * SHORT if short else 10 * FULL
+    for name, shares in EQUAL_PAIRS.items():
+        for true in (0, 30):
+            yield from sequential_tests_hold(progress, tests, name, (0, 30), true, pairs_from(tilted(shares, true)))
+    for true in (-50, 50):
+        shares = tilted(EQUAL_PAIRS["no draws"], true)
+        yield from sequential_tests_hold(progress, tests, "no draws", (-50, 50), true, pairs_from(shares))
+    random_play = STRATEGIES["random"]
+    for true, play in ((0, games_between(random_play, random_play)), (30, games_between(sometimes_paper, often_rock))):
+        yield from sequential_tests_hold(progress, tests, "rock_paper_scissors", (0, 30), true, play)
+
+
 def checks(progress: Progress, *, short: bool) -> Iterator[CheckResult]:
     comparisons = SHORT if short else FULL
     leagues = 10 if short else 100
@@ -181,6 +280,7 @@ def checks(progress: Progress, *, short: bool) -> Iterator[CheckResult]:
     yield from an_advantage_is_found(progress, 2 * comparisons if short else comparisons)
     # With fewer leagues the largest of 600 distances is farther out: Student's t is not exact in that tail.
     yield from orders_agree(progress, 60 if short else 1_000)
+    yield from sequential(progress, short=short)
     yield differences_hold_together(progress, 4 * comparisons if short else comparisons)
 
 

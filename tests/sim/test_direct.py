@@ -10,10 +10,11 @@ import pytest
 from msgspec import UNSET
 
 from leaguekit.games import GAMES
+from leaguekit.games.base import SIDES, Game, Outcome, Question
 from leaguekit.league.settings import Settings, with_game
 from leaguekit.match.draw import league_seed
 from leaguekit.player import search
-from leaguekit.player.context import Context, Move, Strategy
+from leaguekit.player.context import Context, Forfeit, Move, Strategy
 from leaguekit.player.strategies import STRATEGIES, strategies_for
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim import loop
@@ -139,7 +140,7 @@ def test_a_move_that_is_an_option_in_other_words_is_taken_as_it() -> None:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_what_is_remembered_of_a_course_changes_nothing(game: str) -> None:
-    remembering, forgetting = direct(game, ALL), direct(game, ALL, max_entries=0)
+    remembering, forgetting = direct(game, ALL), direct(game, ALL, max_bytes=0)
     for seed in range(1, 5):
         assert directly(remembering, seed) == directly(forgetting, seed)
 
@@ -228,4 +229,65 @@ def test_replaced_moves_are_those_of_the_last_league() -> None:
     league = direct("even_odd", (raises, "random"))
     league.play(1)
     league.play(2)
+    assert league.players["P01"].origins.replaced == 1
+
+
+class Highest(Game[tuple[int, ...]]):
+    """Both name a number up to a thousand, of which three are listed; the higher one wins."""
+
+    name = "highest"
+
+    def start(self):
+        return ()
+
+    def to_move(self, position):
+        return () if position else SIDES
+
+    def question(self, position, side):
+        return Question("name", [1, 2, 3], {}, total=1_000, syntax="a number from 1 to 1000")
+
+    def fault(self, position, side, move):
+        return None if type(move) is int and 1 <= move <= 1_000 else "no number from 1 to 1000"
+
+    def play(self, position, moves):
+        return (moves["A"], moves["B"])
+
+    def outcome(self, position):
+        if not position:
+            return None
+        a, b = position
+        return Outcome(None if a == b else "A" if a > b else "B", f"{a} against {b}")
+
+    def view(self, position, side):
+        return {}
+
+
+@pytest.fixture
+def highest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(GAMES, "highest", Highest())
+
+
+@pytest.mark.usefixtures("highest")
+def test_a_legal_move_that_is_not_listed_is_played() -> None:
+    asked: list[tuple[int | None, str]] = []
+
+    def unlisted(ctx: Context) -> Any:
+        asked.append((ctx.total, ctx.syntax))
+        return 999
+
+    league = direct("highest", (unlisted, lambda _: 3))
+    results, _, _ = directly(league, 1)
+    assert results["R1M1"] == ("P01", {"P01": 3, "P02": 0}, None, {"P01": "999", "P02": "3"}, "WIN", "WIN")
+    assert asked == [(1_000, "a number from 1 to 1000")]
+    assert [player.origins.own for player in league.players.values()] == [1, 1]
+
+
+@pytest.mark.usefixtures("highest")
+@pytest.mark.parametrize("move", [1_001, True, [1], Forfeit("no money left")], ids=repr)
+def test_an_illegal_move_that_is_not_listed_is_replaced_by_a_listed_one(move: Any) -> None:
+    league = direct("highest", (lambda _: move, lambda _: 3))
+    results, _, _ = directly(league, 1)
+    choices = results["R1M1"][3]
+    assert choices["P01"] in ("1", "2", "3")
+    assert choices["P02"] == "3"
     assert league.players["P01"].origins.replaced == 1

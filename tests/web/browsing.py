@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import manager_server
+from leaguekit.protocol.messages import MatchProgress
 from leaguekit.store.memory import MemoryDisk, MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
@@ -125,8 +127,13 @@ def expected_table(base: str) -> list[tuple[str, ...]]:
 
 
 @contextmanager
-def served(log: list[bytes], settings: Settings, root: Path) -> Iterator[str]:
-    """Where a manager that resumes the league of this log has its dashboard, in a thread of its own."""
+def served(
+    log: list[bytes], settings: Settings, root: Path, reports: Queue[MatchProgress] | None = None
+) -> Iterator[str]:
+    """Where a manager that resumes the league of this log has its dashboard, in a thread of its own.
+
+    It takes the ``reports`` that a referee would send, as soon as they are there.
+    """
     socket = listen("127.0.0.1", 0)
     base = f"http://127.0.0.1:{socket.getsockname()[1]}"
     disk = MemoryDisk()
@@ -142,10 +149,19 @@ def served(log: list[bytes], settings: Settings, root: Path) -> Iterator[str]:
         await server.start()
         ending.append((asyncio.get_running_loop(), end))
         ready.set()
+        taking = None if reports is None else asyncio.create_task(take(manager, reports))
         await end.wait()
+        if taking is not None:
+            taking.cancel()
         await server.stop()
         await manager.close()
         await caller.close()
+
+    async def take(manager: Manager, reports: Queue[MatchProgress]) -> None:
+        while True:
+            while not reports.empty():
+                manager.runner.note_progress(reports.get())
+            await asyncio.sleep(0.05)
 
     with ThreadPoolExecutor(1) as threads:
         running = threads.submit(asyncio.run, main())

@@ -23,7 +23,7 @@ def test_a_board_shows_each_cell_where_it_belongs_with_its_mark_and_its_colour()
     rows = [["X", {"text": "O", "colour": "red", "marked": True}], [{"text": "", "colour": "blue"}, "●"]]
     drawn = drawing({"kind": "grid", "rows": rows, "row_labels": ["2", "1"], "column_labels": ["a", "b"]}, NAMES)
     (svg,) = ET.fromstring(drawn)
-    assert svg.get("aria-label") == "Board, row by row: X O; – ●"
+    assert svg.get("aria-label") == "Board, row by row: X red O; blue ●"
     texts = [(one.text, one.get("class"), one.get("x"), one.get("y")) for one in svg.iter("text")]
     # The labels at the left take 14.
     assert texts[:2] == [("X", None, "30", "25"), ("O", "red", "60", "25")]

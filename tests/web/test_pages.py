@@ -81,6 +81,35 @@ def test_players_who_are_equal_share_a_rank_and_the_page_says_what_decided(
         visit.ended()
 
 
+@pytest.mark.parametrize("size", [PHONE, DESK])
+def test_a_bracket_shows_who_meets_whom_and_who_advances(
+    browser: Browser, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    play = Play(players=17, referees=4, format="knockout(third_place=True)", seed_hex="5e" * 32).begin()
+    play.play_round()
+    play.draw()
+    play.announce()
+    play.assign()
+    play.record(play.in_play[0])
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=size, dark=size == PHONE)
+        page = visit.open()
+        bracket = page.get_by_role("region", name="Bracket", exact=True).last
+        headings = ["Round of 16", "Quarter-finals", "Semi-finals", "Final"]
+        expect(bracket.get_by_role("heading")).to_have_text(headings)
+        expect(bracket.locator("li")).to_have_count(8 + 4 + 2 + 2)
+        expect(bracket.locator("li").first).to_contain_text("advances")
+        expect(bracket.locator("li").first.get_by_role("link", name="won R2M1")).to_have_attribute(
+            "href", "#/matches/R2M1"
+        )
+        expect(bracket.locator("li.third")).to_contain_text("Third place")
+        expect(page.locator("details.stage summary")).to_have_text("Round of 32: 1 of 1 pairing decided")
+        expect(page.locator(".bracket")).to_contain_text("The winner of a game advances.")
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+        expect(visit.open("rounds").locator("h1")).to_have_text("Round 2: Round of 16")
+        visit.ended()
+
+
 # In JavaScript such an object can be made neither text nor a number.
 NEITHER = {"toString": None, "valueOf": None}
 EVIDENCE: list[Any] = [

@@ -32,7 +32,7 @@ from tests.web.test_pages import ROUTES, renamed
 pytestmark = pytest.mark.long
 
 PATIENCE_MS = 120_000
-MAX_BYTES = 100_000
+MAX_BYTES = 40_000
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +156,7 @@ def test_an_address_of_no_page_says_so(browser: Browser, tmp_path: Path) -> None
         visit.ended()
 
 
-def test_a_league_of_100_loads_within_100_kb(browser: Browser, tmp_path: Path) -> None:
+def test_a_league_of_100_loads_within_40_kb(browser: Browser, tmp_path: Path) -> None:
     play = hundred_players()
     with served(play.log, play.settings, tmp_path) as base:
         snapshot = _compressed_size(f"{base}/api/live")

@@ -98,6 +98,9 @@ def _grid(picture: Picture, _named: Any) -> Iterator[list[Cell]]:
 def _cell(one: dict[str, Any], at: int) -> Cell:
     colour = one.get("colour", "")
     text = one["text"].strip() or ("■" if colour else "·")
+    if (text, colour) == ("●", "white"):
+        # Terminals without colours show which is which.
+        text = "○"
     style = colour or ("dim" if text == "·" else "")
     return Cell(at, text, f"{style} marked".strip() if one.get("marked") else style)
 

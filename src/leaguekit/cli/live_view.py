@@ -12,7 +12,7 @@ from leaguekit.cli.tables import DEPARTURES, pluralize, width, with_ltr_mark
 from leaguekit.league.sentences import PLAYER, add_player_names
 from leaguekit.league.ties import score_text
 from leaguekit.protocol import times
-from leaguekit.web.api_types import AgentName, InPlay, LeagueView, Live, MatchRow, NewsItem, StandingRow
+from leaguekit.web.api_types import AgentName, InPlay, LeagueView, Live, MatchRow, NewsItem, Pairing, StandingRow
 
 # A terminal with at least this number of columns shows two columns beside each other.
 MIN_TWO_COLUMN_WIDTH = 100
@@ -39,7 +39,8 @@ def render_league(live: Live, now: datetime, size: tuple[int, int], page: str, n
     ``now`` is the time of the manager's clock, ``page`` the URL of the dashboard, and ``notes`` are warnings.
     """
     columns, lines = size
-    head = [*_head(live.league, now, columns, page), []]
+    names = {row.id: row.name for row in live.standings.values()}
+    head = [*_head(live.league, names, now, columns, page), []]
     foot: Lines = [[Cell(0, note, "warning")] for note in notes[-3:]]
     available = max(0, lines - len(head) - len(foot))
     layout = _two_columns if columns >= MIN_TWO_COLUMN_WIDTH else _one_column
@@ -47,11 +48,14 @@ def render_league(live: Live, now: datetime, size: tuple[int, int], page: str, n
     return [*head, *body, *([[]] * (available - len(body)) if foot else []), *foot][:lines]
 
 
-def _head(league: LeagueView, now: datetime, columns: int, page: str) -> Lines:
+def _head(league: LeagueView, names: dict[str, str], now: datetime, columns: int, page: str) -> Lines:
     played, total = league.matches_played, league.total_matches
     state = "paused" if league.paused else _STATES[league.state]
     facts = [state, league.game_type]
-    if league.total_rounds:
+    if league.view == "bracket" and league.round_label:
+        # The number of games in a bracket is not known before its end.
+        facts.append(league.round_label)
+    elif league.total_rounds:
         facts.append(f"round {league.round} of {league.total_rounds}")
     facts += [pluralize(league.players, "player"), pluralize(league.referees, "referee")]
     # A manager of an older release does not send a title.
@@ -60,6 +64,8 @@ def _head(league: LeagueView, now: datetime, columns: int, page: str) -> Lines:
     if width(name) + len(page) + 2 <= columns:
         title.append(right_aligned(columns, page, "dim"))
     lines: Lines = [title, [Cell(0, " · ".join(facts))]]
+    if league.advancement:
+        lines.append([Cell(0, add_player_names(league.advancement, names), "dim")])
     if total:
         progress = f"{played:,} of {total:,} matches"
         available = max(0, min(60, columns - len(progress) - 1))
@@ -86,7 +92,7 @@ def _one_column(live: Live, now: datetime, columns: int, available: int) -> Line
 def _standings(live: Live, start: int, end: int, available: int) -> Lines:
     """The table, with as many rows as fit."""
     rows = sorted(live.standings.values(), key=lambda row: row.rank)
-    columns = _columns(rows, end - start)
+    columns = _columns(rows, live.league.tie_breaks, end - start)
     # The column of the screen at which each column of the table ends.
     ends = [end - sum(wide for _, wide, _ in columns[index + 1 :]) for index in range(len(columns))]
     lines = [
@@ -119,14 +125,21 @@ def _standings(live: Live, start: int, end: int, available: int) -> Lines:
 _Column = tuple[str, int, Callable[[StandingRow], object]]
 
 
-def _columns(rows: list[StandingRow], available: int) -> list[_Column]:
-    """The columns that fit. The tie-breaks that were needed come first."""
+# The columns of tie-breaks.
+_TIE_COLUMNS: dict[str, _Column] = {
+    "buchholz": ("BH", 5, lambda row: "" if row.buchholz is None else row.buchholz),
+    "head_to_head": ("h2h", 5, lambda row: "" if row.head_to_head is None else row.head_to_head),
+    "sonneborn_berger": ("SB", 6, lambda row: score_text(row.sonneborn_berger)),
+}
+
+
+def _columns(rows: list[StandingRow], tie_breaks: list[str], available: int) -> list[_Column]:
+    """The columns that fit. The tie-breaks that were needed come first, in the order of the league."""
     ties: list[_Column] = []
     if any(row.played for row in rows):
-        if any(row.head_to_head is not None for row in rows):
-            ties.append(("h2h", 5, lambda row: "" if row.head_to_head is None else row.head_to_head))
-        if any(row.sonneborn_berger is not None for row in rows):
-            ties.append(("SB", 6, lambda row: score_text(row.sonneborn_berger)))
+        # A manager of an older release does not send the order.
+        needed = [one for one in tie_breaks or list(_TIE_COLUMNS) if one in _TIE_COLUMNS]
+        ties += [_TIE_COLUMNS[one] for one in needed if any(getattr(row, one) is not None for row in rows)]
         if any(row.decided_by == "technical_losses" for row in rows):
             ties.append(("tech.", 6, lambda row: row.technical_losses))
     available -= sum(wide for _, wide, _ in ties)
@@ -163,6 +176,7 @@ def _activity(live: Live, now: datetime, start: int, end: int, available: int) -
     news = sorted(other_news, key=lambda one: one.number, reverse=True)
     parts = {
         "Boards": boards,
+        **_pairings(live, start, share),
         "In play": _limit_rows(playing, share, start),
         "Latest results": [[Cell(start, one.match_id), Cell(start + 7, result_text(one))] for one in results],
         "News": [[Cell(start, news_text(one, live))] for one in news],
@@ -175,6 +189,39 @@ def _activity(live: Live, now: datetime, start: int, end: int, available: int) -
         if rows and max_rows > 0:
             lines += [[Cell(start, title, "dim")], *rows[:max_rows], []]
     return lines[:available]
+
+
+def _pairings(live: Live, start: int, most: int) -> dict[str, Lines]:
+    """The stages of a bracket that are not decided, or its last; or the round drawn last. Each by its label."""
+    stages: dict[int, list[Pairing]] = {}
+    for one in live.pairings.values():
+        stages.setdefault(one.stage, []).append(one)
+    last = max(stages, default=0)
+    is_bracket = live.league.view == "bracket"
+    shown: dict[str, Lines] = {}
+    for stage, pairings in sorted(stages.items()):
+        known = [one for one in pairings if one.a is not None or one.b is not None]
+        is_open = any(one.winner is None for one in pairings)
+        if known and (stage == last or is_open or not is_bracket):
+            shown[known[0].label] = _limit_rows([[Cell(start, pairing_text(one))] for one in known], most, start)
+    return shown
+
+
+def pairing_text(one: Pairing) -> str:
+    """A pairing with the points before the round, the games, and who advances."""
+    a, b = (
+        "…" if agent is None else _name(agent) + ("" if one.points is None else f" ({points})")
+        for agent, points in zip((one.a, one.b), one.points or (0, 0), strict=True)
+    )
+    if one.alone is not None:
+        return f"{a}: {'a bye' if one.alone == 'bye' else 'no match'}"
+    marks = [game.marks for game in one.games if game.marks is not None]
+    games = "–" if not marks else " : ".join("".join(side).replace("-", "−") for side in zip(*marks, strict=True))
+    text = f"{one.title + ': ' if one.title else ''}{a}  {games}  {b}"
+    winner = next((agent for agent in (one.a, one.b) if agent is not None and agent.id == one.winner), None)
+    if winner is None or one.points is not None:
+        return text
+    return f"{text}  → {_name(winner)}{' by lot' if one.by_lot else ''}"
 
 
 def news_text(one: NewsItem, live: Live) -> str:

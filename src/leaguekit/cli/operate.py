@@ -271,7 +271,9 @@ def _format(command: str, answer: dict[str, Any]) -> str:
     if command == "standings":
         names = {row["player_id"]: row["display_name"] for row in answer["standings"]}
         ties = [sanitize_line(add_player_names(sentence, names)) for sentence in answer.get("ties", ())]
-        return "\n".join([standings_table(answer["standings"]), *([""] if ties else []), *ties])
+        return "\n".join(
+            [standings_table(answer["standings"], answer.get("tie_breaks", ())), *([""] if ties else []), *ties]
+        )
     if command == "schedule":
         rows = [[one["match_id"], one["player_A_id"], one["player_B_id"], _outcome(one)] for one in answer["schedule"]]
         return table(["match", "A", "B", "result"], rows) if rows else "There is no schedule yet."
@@ -290,13 +292,15 @@ def _format(command: str, answer: dict[str, Any]) -> str:
     if "done" in answer:
         # A manager of an older release does not send it.
         return sanitize_lines(answer["done"])
+    # A manager of an older release does not send the name of the round.
+    round_ = sanitize_line(answer.get("round", f"round {answer['current_round']}"))
     lines = [
         f"{full_name(answer.get('title', ''), answer['league_id'])}: {answer['state']}"
         f"{' (paused)' if answer['paused'] else ''}",
-        f"round {answer['current_round']} of {answer['total_rounds']}, "
-        f"{answer['matches_played']} of {answer['total_matches']} matches played, "
+        f"{round_}, {answer['matches_played']} of {answer['total_matches']} matches played, "
         f"{pluralize(answer['players'], 'player')}, {pluralize(answer['referees'], 'referee')}",
-        # A manager of an older release does not send it.
+        # A manager of an older release does not send these.
+        *([f"{answer['format']}: {answer['advancement']}"] if "advancement" in answer else []),
         *([f"SHA-256 of the seed: {answer['seed_commitment']}"] if "seed_commitment" in answer else []),
         *(
             [f"a start now would make {pluralize(answer['planned_matches'], 'match', 'es')}"]

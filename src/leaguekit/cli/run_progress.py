@@ -149,10 +149,8 @@ async def _ask_with_retries(manager: ManagerClient, params: dict[str, Any]) -> d
     return await manager.call(params)
 
 
-async def _schedule(manager: ManagerClient, **params: Any) -> list[dict[str, Any]]:
-    found = await fetch_schedule(partial(_ask_with_retries, manager), {"command": "schedule", **params})
-    matches: list[dict[str, Any]] = found["schedule"]
-    return matches
+async def _schedule(manager: ManagerClient, **params: Any) -> dict[str, Any]:
+    return await fetch_schedule(partial(_ask_with_retries, manager), {"command": "schedule", **params})
 
 
 class RunDisplay:
@@ -217,13 +215,14 @@ async def _print_news(manager: ManagerClient, status: dict[str, Any], display: R
     if display.quiet or display.is_live:
         return
     for round_id in range(max(1, display.round), status["current_round"] + 1):
+        if round_id > display.round and display.paced and round_id > 1:
+            standings = (await _ask_with_retries(manager, {"command": "standings"}))["standings"]
+            display.print_line(f"\n{standings_table(standings[:MAX_ROWS])}")
+        found = await _schedule(manager, round_id=round_id)
         if round_id > display.round:
-            if display.paced and round_id > 1:
-                standings = (await _ask_with_retries(manager, {"command": "standings"}))["standings"]
-                display.print_line(f"\n{standings_table(standings[:MAX_ROWS])}")
             display.round = round_id
-            display.print_line(f"\nRound {round_id} of {status['total_rounds']}")
-        for match in await _schedule(manager, round_id=round_id):
+            display.print_line(f"\n{found['round'].replace('r', 'R', 1)}")
+        for match in found["schedule"]:
             if "result" in match and match["match_id"] not in display.printed_matches:
                 display.printed_matches.add(match["match_id"])
                 display.print_line(f"  {_match_sentence(match)}")
@@ -268,7 +267,7 @@ async def _print_result(
 ) -> None:
     found = await _ask_with_retries(manager, {"command": "standings"})
     standings = found["standings"]
-    schedule = await _schedule(manager)
+    schedule = (await _schedule(manager))["schedule"]
     stated_moves = (await _ask_with_retries(manager, {"command": "moves"}))["moves"]
     moves = msgspec.convert(stated_moves, dict[str, MoveOrigins])
     technical = sum(one["result"]["details"].get("status") == "TECHNICAL_LOSS" for one in schedule)
@@ -291,7 +290,7 @@ async def _print_result(
         print(json_line(result))
         _warn(standings, moves)
         return
-    display.print_line(f"\n{standings_table(standings)}\n")
+    display.print_line(f"\n{standings_table(standings, found['tie_breaks'])}\n")
     names = {row["player_id"]: row["display_name"] for row in standings}
     for sentence in [*found["ties"], found["first"]]:
         display.print_line(add_player_names(sentence, names))

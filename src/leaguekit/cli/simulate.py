@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from math import inf
 from pathlib import Path
 from typing import IO
 
@@ -17,6 +14,8 @@ from leaguekit.agents.game_loading import known_name
 from leaguekit.cli import CommandError, formats
 from leaguekit.cli.arguments import add_game_option, at_least, names
 from leaguekit.cli.comparison_report import as_json, as_text, wrap
+from leaguekit.cli.sequential import compare_until_decided, sequential_test
+from leaguekit.cli.simulation_progress import Progress
 from leaguekit.cli.tables import csv_row, json_line, pluralize, warn_of_replaced_moves
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import start_fault
@@ -28,12 +27,8 @@ from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import AsyncStrategyError, Entrant
 from leaguekit.sim.interrupts import noted_interrupts
 
-BAR_WIDTH = 30
-# The interval between two outputs of the progress, on a terminal and elsewhere.
-BAR_SECONDS = 0.1
-LINE_SECONDS = 5.0
-# Elsewhere the first output comes earlier.
-FIRST_LINE_SECONDS = 1.0
+# The default of --seeds: leagues, and pairs of games with --until.
+LEAGUES, PAIRS = 100, 100_000
 PLAYERS_WITH_FAULTS, REFEREES_WITH_FAULTS = 4, 2
 COLUMNS = (
     *("seed", "match_id", "player_a", "player_b", "strategy_a", "strategy_b"),
@@ -47,6 +42,8 @@ EXAMPLES = """examples:
   league simulate --fresh                               every match as if it were the first
   league simulate --seed 7 --seeds 1                    the league of `league run --players 6 --seed 7`
   league simulate --format swiss --players 32           a Swiss instead of a round-robin
+  league simulate --until sprt=0,30 --strategies my_agent:choose,frequency --game rock_paper_scissors
+                                                        as many games as it takes to decide which is stronger
   league simulate --faults all --seeds 300              real agents, with everything going wrong that can
   league simulate --json                                one JSON object at the end, for programs
 
@@ -67,6 +64,12 @@ If there are more players than strategies, the players take the strategies in tu
 the seed decides which strategies get one more player.
 If a strategy raises or chooses an illegal move, a legal move is played instead, and counted in the column "replaced".
 The exit code is 1 if all moves of a strategy were replaced.
+
+With --until sprt=0,30 the first of two strategies plays the second until it is decided whether it is more than 0 or
+less than 30 Elo above it (a sequential test). If the true difference is 0 or less, "more than 0" is decided in at most
+about 5 of 100 tests; the same is true of "less than 30" if the true difference is 30 or more. Games are played in
+pairs, with sides swapped and the same chance. Players see nothing of earlier games. Elo is normalised: 347 are one
+standard deviation of the score of a game. About 400 pairs are needed for 30 Elo, nine times as many for 10.
 
 Faults are for the whole system in virtual time: network (delays, losses, repeats, resets), crash (of any agent, at any
 moment), outage (hosts that are cut off), all (these, and slow or full disks and clocks that jump). A league that fails
@@ -91,7 +94,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=names,
         help=f"of {', '.join(STRATEGIES)}, or without faults {OWN_STRATEGY} (default: all of ours that fit the game)",
     )
-    parser.add_argument("--seeds", metavar="N", type=at_least(1), default=100, help="how many leagues (default 100)")
+    parser.add_argument(
+        "--seeds",
+        metavar="N",
+        type=at_least(1),
+        help=f"how many leagues (default {LEAGUES}), or with --until at most how many pairs of games "
+        f"(default {PAIRS:,})",
+    )
+    parser.add_argument(
+        "--until",
+        metavar="sprt=LOW,HIGH",
+        type=sequential_test,
+        help="play pairs of games between two strategies until it is decided whether the first is more than LOW or "
+        "less than HIGH Elo above the second",
+    )
     parser.add_argument("--seed", metavar="FIRST", type=int, default=1, help="the first league's seed (default 1)")
     parser.add_argument("--fresh", action="store_true", help="play every match without earlier history")
     parser.add_argument("--out", metavar="FILE.csv", type=Path, help="also write every match to this file")
@@ -105,6 +121,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.until is not None:
+        _check_until(options)
+    options.seeds = options.seeds or (LEAGUES if options.until is None else PAIRS)
     options.game = known_name(options.game)
     options.strategies = options.strategies or strategies_for(options.game)
     has_faults, strategy_count = options.faults != "none", len(options.strategies)
@@ -113,6 +132,9 @@ def run(options: argparse.Namespace) -> int:
     functions = [load(name) for name in options.strategies]
     for name, function in zip(options.strategies, functions, strict=True):
         check_can_play(name, function, options.game)
+    if options.until is not None:
+        first, second = (Entrant(*one) for one in zip(options.strategies, functions, strict=True))
+        return compare_until_decided(options, first, second)
     if not has_faults:
         if options.players < strategy_count:
             raise CommandError(
@@ -124,6 +146,11 @@ def run(options: argparse.Namespace) -> int:
         if options.out is not None and options.out.suffix not in ("", ".csv"):
             raise CommandError(f"--out {options.out}: the matches are written as CSV; name a file that ends with .csv")
         return _compare(options, [Entrant(*one) for one in zip(options.strategies, functions, strict=True)])
+    return _test_with_faults(options)
+
+
+def _test_with_faults(options: argparse.Namespace) -> int:
+    """Play leagues with faults, and print which fail."""
     given = (("--fresh", options.fresh), ("--out", options.out))
     for option, is_given in given:
         if is_given:
@@ -148,6 +175,29 @@ def run(options: argparse.Namespace) -> int:
     return report(scenarios, options.seeds, as_json=options.json)
 
 
+def _check_until(options: argparse.Namespace) -> None:
+    """Raise CommandError if other options contradict --until."""
+    count = len(options.strategies or ())
+    if count != 2:
+        raise CommandError(
+            f"--until compares two strategies, and --strategies names {count or 'none'}: name two, such as "
+            "--strategies random,frequency"
+        )
+    given = {
+        "--players": options.players not in (None, 2),
+        "--referees": options.referees is not None,
+        "--format": options.format is not None,
+        "--rounds": options.rounds is not None,
+        "--out": options.out is not None,
+        f"--faults {options.faults}": options.faults != "none",
+    }
+    for option, is_given in given.items():
+        if is_given:
+            raise CommandError(
+                f"{option} cannot be used with --until, which plays pairs of games: leave out one of them"
+            )
+
+
 def _settings(options: argparse.Namespace) -> Settings:
     """The settings of each league. Raises CommandError."""
     chosen = {name: value for name, value in formats.requested_settings(options, {}).items() if value is not UNSET}
@@ -168,14 +218,21 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
         as_named=options.seeds == 1,
         settings=_settings(options),
     )
-    progress = _Progress(comparison.league.matches * options.seeds, quiet=options.json)
+    progress = Progress(quiet=options.json)
+    done, total = 0, comparison.league.matches * options.seeds
+
+    def describe(seconds: float) -> str:
+        rate = done / seconds
+        return f"{rate:,.0f} matches per second, {(total - done) / rate:.0f} s left"
+
     replaces = options.out is not None and options.out.is_file()
     with _open_csv(options.out) as file, noted_interrupts() as interrupted, progress:
         for seed in range(options.seed, options.seed + options.seeds):
             results: dict[str, MatchResult] = {}
             try:
                 for matches in comparison.play_rounds(seed, None if file is None else results.__setitem__):
-                    progress.advance(matches)
+                    done += matches
+                    progress.update(done / total, describe)
                     if interrupted:
                         break
             except AsyncStrategyError as error:
@@ -217,44 +274,7 @@ def _csv_rows(seed: int, strategies: dict[str, str], results: dict[str, MatchRes
         yield csv_row([*cells, choices[a], choices[b], result.details.drawn_number])
 
 
-class _Progress:
-    """Displays the progress on stderr: as a bar on a terminal, and as lines elsewhere."""
-
-    def __init__(self, total: int, *, quiet: bool) -> None:
-        self.seconds = self.cpu_seconds = 0.0
-        self._total = total
-        self._done = 0
-        self._is_bar = sys.stderr.isatty()
-        self._interval = BAR_SECONDS if self._is_bar else inf if quiet else LINE_SECONDS
-        self._is_visible = False
-
-    def __enter__(self) -> None:
-        self._began, self._cpu_began = time.perf_counter(), time.process_time()
-        self._next = self._began + (
-            self._interval if self._interval == inf else min(self._interval, FIRST_LINE_SECONDS)
-        )
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds = time.perf_counter() - self._began
-        # Independent of how busy the machine is.
-        self.cpu_seconds = time.process_time() - self._cpu_began
-        if self._is_visible and self._is_bar:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-    def advance(self, matches: int) -> None:
-        self._done += matches
-        if (now := time.perf_counter()) < self._next:
-            return
-        self._next = now + self._interval
-        self._is_visible = True
-        rate, share = self._done / (now - self._began), self._done / self._total
-        status = f"{share:4.0%}  {rate:,.0f} matches per second, {(self._total - self._done) / rate:.0f} s left"
-        filled = round(share * BAR_WIDTH)
-        bar = f"\r\x1b[K{'█' * filled}{'░' * (BAR_WIDTH - filled)} {status}"
-        print(bar if self._is_bar else status.strip(), end="" if self._is_bar else "\n", file=sys.stderr, flush=True)
-
-
-def _figures(options: argparse.Namespace, comparison: Comparison, progress: _Progress) -> dict[str, object]:
+def _figures(options: argparse.Namespace, comparison: Comparison, progress: Progress) -> dict[str, object]:
     leagues = comparison.sums.leagues
     matches = comparison.matches
     return {
@@ -273,7 +293,7 @@ def _figures(options: argparse.Namespace, comparison: Comparison, progress: _Pro
     }
 
 
-def _report_lines(options: argparse.Namespace, comparison: Comparison, progress: _Progress) -> Iterator[str]:
+def _report_lines(options: argparse.Namespace, comparison: Comparison, progress: Progress) -> Iterator[str]:
     leagues = comparison.sums.leagues
     if leagues < options.seeds:
         yield f"Interrupted: {leagues} of {options.seeds} leagues are over, and only they count."

@@ -12,6 +12,7 @@ from leaguekit.cli.stored_plans import StartPlan
 from leaguekit.cli.tables import pluralize
 from leaguekit.league import queries
 from leaguekit.league.state import League
+from leaguekit.league.tournaments import describe_round
 from leaguekit.protocol import times
 from leaguekit.protocol.messages import MatchProgress
 
@@ -83,4 +84,4 @@ def print_interruption(league: League) -> None:
 def _describe_progress(league: League) -> str:
     status = queries.status(league)
     played = f"{status.matches_played} of {pluralize(status.total_matches, 'match', 'es')} played"
-    return f"round {status.current_round} of {status.total_rounds}, {played}"
+    return f"{describe_round(league, status.current_round)}, {played}"

@@ -25,6 +25,8 @@ MIN_COLUMN_WIDTH = 8
 DEPARTURES = {"WITHDRAWAL": "withdrawn", "DISQUALIFICATION": "disqualified"}
 # The full table of standings needs this number of columns, with the shortest names.
 MIN_STANDINGS_WIDTH = 56
+# The heads of the columns of tie-breaks.
+_TIE_HEADS = {"buchholz": "BH", "head_to_head": "h2h", "sonneborn_berger": "SB"}
 # Invisible. The text after it runs from left to right again.
 LTR_MARK = "\N{LEFT-TO-RIGHT MARK}"
 # A spreadsheet may treat a text as a formula if it begins with one of these, also after blanks.
@@ -122,7 +124,8 @@ def _char_width(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def standings_table(standings: Sequence[dict[str, Any]]) -> str:
+def standings_table(standings: Sequence[dict[str, Any]], tie_breaks: Sequence[str] = ()) -> str:
+    """A table as text. The columns of tie-breaks are in the order of the league, if it is known."""
     columns = {
         "rank": "rank",
         "player": "player_id",
@@ -133,7 +136,7 @@ def standings_table(standings: Sequence[dict[str, Any]]) -> str:
         "lost": "losses",
         "points": "points",
     }
-    ties = _tie_columns(standings)
+    ties = _tie_columns(standings, tie_breaks)
     available = MIN_STANDINGS_WIDTH + sum(len(head) + 2 for head in ties)
     if sys.stdout.isatty() and shutil.get_terminal_size().columns < available:
         columns = {head: key for head, key in columns.items() if head not in ("played", "drawn", "lost")}
@@ -143,14 +146,14 @@ def standings_table(standings: Sequence[dict[str, Any]]) -> str:
     return table([*columns], rows, right=("rank", *ties))
 
 
-def _tie_columns(standings: Sequence[dict[str, Any]]) -> dict[str, str]:
+def _tie_columns(standings: Sequence[dict[str, Any]], tie_breaks: Sequence[str]) -> dict[str, str]:
     """The columns of the tie-breaks that were needed, by their heads."""
     if not any(row.get("played") for row in standings):
         return {}
     columns = {
-        head: key
-        for head, key in (("h2h", "head_to_head"), ("SB", "sonneborn_berger"))
-        if any(row.get(key) is not None for row in standings)
+        _TIE_HEADS[key]: key
+        for key in tie_breaks or _TIE_HEADS
+        if key in _TIE_HEADS and any(row.get(key) is not None for row in standings)
     }
     if any(row.get("technical_losses") for row in standings):
         columns = {"tech.": "technical_losses"} | columns

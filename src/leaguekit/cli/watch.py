@@ -131,7 +131,9 @@ def _is_over(live: Live | None) -> bool:
 def final_lines(live: Live) -> Iterator[str]:
     """The final table and the champion, as lines."""
     rows = [msgspec.to_builtins(row) for row in sorted(live.standings.values(), key=lambda row: row.rank)]
-    yield standings_table([row | {"player_id": row["id"], "display_name": row["name"]} for row in rows])
+    yield standings_table(
+        [row | {"player_id": row["id"], "display_name": row["name"]} for row in rows], live.league.tie_breaks
+    )
     names = {row["id"]: row["name"] for row in rows}
     if live.league.ties:
         yield ""

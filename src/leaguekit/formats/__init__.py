@@ -5,7 +5,6 @@ The formats are discovered: every module of this package is searched for subclas
 
 from __future__ import annotations
 
-import ast
 import inspect
 import pkgutil
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from leaguekit.formats.base import Format, FormatError, ScheduledFormat
+from leaguekit.games import calls
 
 DEFAULT_FORMAT = "round_robin"
 # These modules have no format. The test kit for authors need not be loaded to play.
@@ -47,27 +47,10 @@ def parse_format(text: str) -> Format:
 
 def parse_call(text: str) -> tuple[str, dict[str, Any]]:
     """The name and the arguments of a text such as ``name(argument=value, …)``. Raises FormatError."""
-    name, bracket, rest = text.strip().partition("(")
-    if not bracket:
-        return name, {}
-    wrong = FormatError(f"{text!r} is not of the form name(argument=value, …)")
     try:
-        call = ast.parse(f"_({rest}", mode="eval").body
-        arguments = (
-            {one.arg: _value(one.value) for one in call.keywords} if isinstance(call, ast.Call) else {None: None}
-        )
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise wrong from None
-    if None in arguments or not isinstance(call, ast.Call) or call.args:
-        raise wrong
-    return name.strip(), {str(key): value for key, value in arguments.items()}
-
-
-def _value(node: ast.expr) -> Any:
-    """A number, a truth value, or a word with or without quotation marks."""
-    if isinstance(node, ast.Name):
-        return {"true": True, "false": False}.get(node.id, node.id)
-    return ast.literal_eval(node)
+        return calls.parse_call(text)
+    except ValueError as error:
+        raise FormatError(f"a format is {error}") from None
 
 
 def make_format(name: str, arguments: dict[str, Any]) -> Format:

@@ -98,6 +98,28 @@ class Ended(NamedTuple):
     ranking: list[str]
 
 
+class BracketPlace(NamedTuple):
+    """A place of a bracket: a pairing, or a player that advances without one.
+
+    A player that is not known yet is None. ``winner`` is the player that advances, if that is decided.
+    """
+
+    a: str | None
+    b: str | None
+    winner: str | None = None
+    by_lot: bool = False
+    rests: bool = False
+    # What is at stake if it is not the next stage, such as the third place.
+    title: str = ""
+
+
+class BracketStage(NamedTuple):
+    """A stage of a bracket. The winners of each two places in it meet in the next one."""
+
+    label: str
+    places: list[BracketPlace]
+
+
 class PairingEngine(Protocol):
     """A program that pairs a Swiss. It is outside the core."""
 
@@ -122,6 +144,8 @@ class Format(ABC):
         "lot",
     )
     max_players: ClassVar[int | None] = None
+    # What the rankings of ``draw`` are by, in words. Without rankings the table is by points and tie-breaks.
+    ranked_by: ClassVar[str] = ""
     # Whether the operator may add players after the start.
     takes_late_players: ClassVar[bool] = False
     # Whether ``draw`` needs a pairing engine.
@@ -137,6 +161,10 @@ class Format(ABC):
     @abstractmethod
     def advancement(self) -> str:
         """One sentence about how a player advances, or what decides."""
+
+    def describe(self, entrants: Sequence[str]) -> str:  # noqa: ARG002 - few formats name players
+        """The same about these players, once the seeding is known. It may have their ids."""
+        return self.advancement
 
     def fault(self, players: int) -> str | None:
         """Why so many players cannot play in this format; None if they can."""
@@ -159,6 +187,13 @@ class Format(ABC):
     @abstractmethod
     def draw(self, tournament: Tournament, engine: PairingEngine | None = None) -> Drawn:
         """The next round of a tournament that has not ended."""
+
+    def bracket(self, tournament: Tournament) -> list[BracketStage]:  # noqa: ARG002 - few formats have one
+        """All stages for pages and reports, with those to come; empty if the format has no bracket.
+
+        The last round of this tournament may still be in play, so that some of its games are missing.
+        """
+        return []
 
     def objection(self, before: Tournament, after: Tournament) -> str | None:  # noqa: ARG002 - few formats object
         """Why a result may not be corrected after the next round was drawn; None if it may."""

@@ -8,6 +8,8 @@ from leaguekit.formats.base import Pair, ScheduledFormat, check_number
 from leaguekit.formats.round_robin import RoundRobin
 
 MAX_CHALLENGERS = 100
+# At most this number of challengers is named in a sentence.
+MAX_NAMED = 6
 
 
 class Gauntlet(ScheduledFormat):
@@ -24,6 +26,15 @@ class Gauntlet(ScheduledFormat):
     @property
     def advancement(self) -> str:
         who = "The first player" if self.challengers == 1 else f"Each of the first {self.challengers} players"
+        return self._sentence(who)
+
+    def describe(self, entrants: Sequence[str]) -> str:
+        if self.challengers > MAX_NAMED:
+            return self.advancement
+        *before, last = entrants[: self.challengers]
+        return self._sentence(f"Each of {', '.join(before)} and {last}" if before else last)
+
+    def _sentence(self, who: str) -> str:
         return f"{who} meets everybody {'once' if self.legs == 1 else 'twice'}; the table decides."
 
     def fault(self, players: int) -> str | None:

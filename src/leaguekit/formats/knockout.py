@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from leaguekit.formats.base import (
+    BracketPlace,
+    BracketStage,
     Drawn,
     Ended,
     Format,
@@ -61,6 +63,7 @@ class Knockout(Format):
     """
 
     name = "knockout"
+    ranked_by = "how far a player came, then by the seeding"
 
     def __init__(self, best_of: int = 1, third_place: bool = False) -> None:
         self.best_of = check_number("best_of", best_of, (1, 3, 5, 7, 9))
@@ -98,10 +101,9 @@ class Knockout(Format):
                 else:
                     winners.append(one or other)
                     resting += [player for player in (one, other) if player is not None]
-            label = _STAGES.get(len(slots), f"Round of {len(slots)}")
             if len(slots) == 2 and self.third_place and len(tournament.entrants) >= 4:
                 ties.append(tie(*(before.loser for before in stages[-1].ties)))
-            stages.append(Stage(label, ties, resting))
+            stages.append(Stage(_label(len(slots)), ties, resting))
             if not stages[-1].is_over:
                 break
             slots = winners
@@ -155,6 +157,31 @@ class Knockout(Format):
                     places[third_place.loser] = (1, 3 - 2 * number)
         return sorted(tournament.entrants, key=places.__getitem__)
 
+    def bracket(self, tournament: Tournament) -> list[BracketStage]:
+        ties: dict[frozenset[str | None], Tie] = {
+            frozenset(tie.players): tie for stage in self.stages(tournament) for tie in stage.ties
+        }
+        slots = _bracket(tournament.entrants)
+        stages: list[BracketStage] = []
+        while len(slots) > 1:
+            places: list[BracketPlace] = []
+            for a, b in zip(slots[::2], slots[1::2], strict=True):
+                tie = ties.get(frozenset((a, b)))
+                if tie is not None:
+                    places.append(BracketPlace(a, b, tie.winner, tie.by_lot))
+                elif stages:
+                    places.append(BracketPlace(a, b))
+                else:
+                    places.append(BracketPlace(a or b, None, a or b, rests=True))
+            if len(slots) == 2 and self.third_place and len(tournament.entrants) >= 4:
+                losers = [_loser(place) for place in stages[-1].places]
+                tie = ties.get(frozenset(losers))
+                decided = (None, False) if tie is None else (tie.winner, tie.by_lot)
+                places.append(BracketPlace(losers[0], losers[1], *decided, title="Third place"))
+            stages.append(BracketStage(_label(len(slots)), places))
+            slots = [place.winner for place in places if not place.title]
+        return stages
+
     def objection(self, before: Tournament, after: Tournament) -> str | None:
         now = {tie.players: tie.winner for stage in self.stages(after) for tie in stage.ties}
         for stage in self.stages(before):
@@ -171,6 +198,18 @@ def _bracket(entrants: tuple[str, ...]) -> list[str | None]:
         size = 2 * len(order)
         order = [place for seed in order for place in (seed, size - 1 - seed)]
     return [entrants[place] if place < len(entrants) else None for place in order]
+
+
+def _label(players: int) -> str:
+    """What a stage of so many places is called."""
+    return _STAGES.get(players, f"Round of {players}")
+
+
+def _loser(place: BracketPlace) -> str | None:
+    """The player that does not advance. It is None if nobody has advanced yet, or nobody has lost."""
+    if place.winner is None:
+        return None
+    return place.b if place.winner == place.a else place.a
 
 
 def _sided(tie: Tie, tournament: Tournament) -> Pair:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import pkgutil
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -17,15 +16,11 @@ from typing import Any
 
 from leaguekit.games import sources
 from leaguekit.games.base import Game
+from leaguekit.games.calls import parse_call
 from leaguekit.protocol.errors import ProtocolError
 
 # These modules have no game. The test kit for authors need not be loaded to play.
-_NO_GAMES = {"base", "pictures", "records", "sources", "testing"}
-# A game as a text: its name, and its arguments in brackets.
-_WITH_ARGUMENTS = re.compile(r"([^()]+)(?:\((.*)\))?", re.DOTALL)
-# An argument: its name, and its value, which may have brackets of its own.
-_ARGUMENT = re.compile(r"\s*(\w+)\s*=\s*((?:\([^()]*\)|\[[^\[\]]*\]|\"[^\"]*\"|[^,()\[\]\"])*)(?:,|$)")
-_CONSTANTS = {"True": True, "False": False, "None": None}
+_NO_GAMES = {"base", "calls", "pictures", "records", "sources", "testing"}
 
 
 def find_games(package: str, path: Iterable[str]) -> dict[str, Game[Any]]:
@@ -53,29 +48,10 @@ GAMES: dict[str, Game[Any]] = find_games(__name__, __path__)
 
 def parse_game(text: str) -> tuple[str, dict[str, Any]]:
     """The name and the arguments of a game that is written as ``name`` or ``name(turns=50, noise=0.1)``."""
-    found = _WITH_ARGUMENTS.fullmatch(text.strip())
-    if found is None:
-        raise ProtocolError("E049", f"A game is written as NAME or NAME(ARGUMENT=VALUE, …), got {text!r}.")
-    name, rest = found[1].strip(), (found[2] or "").strip()
-    args: dict[str, Any] = {}
-    at = 0
-    while at < len(rest):
-        one = _ARGUMENT.match(rest, at)
-        if one is None or not one[2].strip():
-            raise ProtocolError("E049", f"The arguments of {name} are written as ARGUMENT=VALUE, got {rest[at:]!r}.")
-        args[one[1]] = _parse_value(one[2].strip())
-        at = one.end()
-    return name, args
-
-
-def _parse_value(text: str) -> Any:
-    """A value as JSON or as Python writes it; any other text is itself."""
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
     try:
-        return json.loads(text)
-    except ValueError:
-        return text
+        return parse_call(text)
+    except ValueError as error:
+        raise ProtocolError("E049", f"A game is {error}.") from None
 
 
 def describe_game(name: str, args: Mapping[str, Any] | None) -> str:
@@ -87,7 +63,9 @@ def describe_game(name: str, args: Mapping[str, Any] | None) -> str:
 
 def game(text: str, args: Mapping[str, Any] | None = None) -> Game[Any]:
     """The game of a name with its arguments, which may also be part of the text. Raises ProtocolError (E049)."""
-    name, parsed = (text, {}) if text in GAMES or not text else parse_game(text)
+    if text in GAMES and not args:
+        return GAMES[text]
+    name, parsed = parse_game(text) if text else ("", {})
     args = {**parsed, **(args or {})}
     if not args and name in GAMES:
         return GAMES[name]

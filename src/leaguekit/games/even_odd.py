@@ -13,6 +13,8 @@ from leaguekit.games.pictures import Picture, cards
 Parity = Literal["even", "odd"]
 PARITIES: tuple[Parity, Parity] = ("even", "odd")
 HIGHEST = 10
+# 256 is not a multiple of 10. The highest values of a byte would make 1 to 6 more likely.
+_FAIR_BYTES = 256 - 256 % HIGHEST
 
 
 def number_parity(number: int) -> Parity:
@@ -51,8 +53,7 @@ class EvenOdd(Game[Position]):
     def roll(self, position: Position, seed: bytes, step: int) -> int:  # noqa: ARG002 - chance moves once
         # Older than the rule of other games, and the same ever since.
         digest = sha256(b"even_odd" + seed).digest()
-        # 256 is not a multiple of 10. Without the second draw, the six highest values would make 1 to 6 more likely.
-        while digest[0] >= 256 - 256 % HIGHEST:
+        while digest[0] >= _FAIR_BYTES:
             digest = sha256(digest).digest()
         return digest[0] % HIGHEST + 1
 

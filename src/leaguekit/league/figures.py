@@ -157,9 +157,9 @@ def _lines(league: League, ended: list[Match], ratings: Ratings) -> Iterator[Pla
 
 
 def _ranks_before(league: League, ended: list[Match]) -> dict[str, int]:
-    """The ranks before the latest round that has a result; empty if that was the first round."""
+    """The ranks before the latest round that has a result; empty if that was the first round, or the format ranks."""
     latest = max((match.round_id for match in ended), default=1)
-    if latest == 1:
+    if latest == 1 or league.table.ranking:
         return {}
     table = league.new_table()
     for row in league.table.rows.values():
@@ -167,6 +167,9 @@ def _ranks_before(league: League, ended: list[Match]) -> dict[str, int]:
     for match in ended:
         if match.round_id < latest and (result := match.result) is not None:
             table.count(result)
+    if league.draws_rounds:
+        for round_ in league.rounds[: latest - 1]:
+            table.count_without_game(league.idle_players(round_), round_.byes)
     return {name: row.rank for name, row in table.standings().items()}
 
 
@@ -213,6 +216,9 @@ def points_after_rounds(league: League, player_id: str) -> list[int]:
     for match in matches_of(league, player_id):
         if match.round_id <= league.current_round:
             gained[match.round_id - 1] += _points_in(match, player_id)
+    for round_ in league.rounds[: league.current_round] if league.draws_rounds else ():
+        if round_.completed and player_id in round_.byes:
+            gained[round_.id - 1] += WIN_POINTS
     return list(accumulate(gained))
 
 

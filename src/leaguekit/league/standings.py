@@ -249,13 +249,17 @@ class Table:
         rows: list[PlacedRow] = []
         standings = self.standings()
         taken = {player: value for level in self._among_tied.values() for player, value in level.items()}
+        scored = self._players_with_score
+        if self._ranking:
+            # The format has decided, and the tie-breaks have not.
+            taken, scored = {}, set()
         for player, standing in standings.items():
             row = PlacedRow(
                 **structs.asdict(standing),
                 shown_rank=str(standing.rank),
                 decided_by=self._deciders.get(player),
                 head_to_head=taken.get(player),
-                sonneborn_berger=self._doubled_scores[player][0] / 2 if player in self._players_with_score else None,
+                sonneborn_berger=self._doubled_scores[player][0] / 2 if player in scored else None,
                 buchholz=self._buchholz(player) if self._counts_opponents else None,
             )
             if rows and row.payoff != rows[-1].payoff:

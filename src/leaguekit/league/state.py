@@ -137,6 +137,11 @@ class League:
         """Whether a round was announced and is not completed."""
         return self.current_round > 0 and not self.rounds[self.current_round - 1].completed
 
+    def idle_players(self, round_: Round) -> list[str]:
+        """The players without a match in a round, in the order of their registration."""
+        playing = {player for name in round_.matches for player in self.matches[name].players}
+        return [player for player in self.table.rows if player not in playing]
+
     def apply(self, event: e.Event) -> None:
         """Change the state by an event."""
         fold_event = _FOLDS.get(type(event))
@@ -334,8 +339,7 @@ class League:
         round_ = self.rounds[event.round_id - 1]
         round_.completed = True
         if self.draws_rounds:
-            playing = {player for name in round_.matches for player in self.matches[name].players}
-            self.table.count_without_game([*(self.table.rows.keys() - playing)], round_.byes)
+            self.table.count_without_game(self.idle_players(round_), round_.byes)
 
     def _league_completed(self, event: e.LeagueCompleted) -> None:
         self.state = "LEAGUE_COMPLETED"

@@ -27,6 +27,9 @@ _NAMES: dict[Decider, str] = {
 
 def describe_order(settings: Settings) -> str:
     """What the table of a league is ordered by, as a text."""
+    made = settings.known_format
+    if made is not None and made.ranked_by:
+        return made.ranked_by
     tie_breaks = settings.tie_breaks
     first = ["points"] if settings.payoff_range is UNSET else ["payoff", "points"]
     fewest = {"technical_losses": "fewest technical losses"}

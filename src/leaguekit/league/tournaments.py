@@ -6,7 +6,7 @@ depends on has changed in the meantime.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from leaguekit.formats import Format, FormatError
 from leaguekit.formats.base import Drawn, Ended, Game, PairingEngine, PastRound, Tournament, lot
@@ -39,10 +39,18 @@ def seed_players(settings: Settings, names: Mapping[str, str]) -> list[str]:
 
 def tournament(league: League, corrected: Mapping[str, MatchResult | None] | None = None) -> Tournament:
     """The completed rounds of a league, with other results for some matches if ``corrected`` has them."""
-    rounds = (round_ for round_ in league.rounds if round_.completed and not round_.remaining)
+    return _tournament(league, (one for one in league.rounds if one.completed and not one.remaining), corrected or {})
+
+
+def tournament_so_far(league: League) -> Tournament:
+    """The same with all games that have ended, also those of a round that is being played."""
+    return _tournament(league, league.rounds, {})
+
+
+def _tournament(league: League, rounds: Iterable[Round], corrected: Mapping[str, MatchResult | None]) -> Tournament:
     return Tournament(
         tuple(league.seeding),
-        tuple(_past_round(league, round_, corrected or {}) for round_ in rounds),
+        tuple(_past_round(league, round_, corrected) for round_ in rounds),
         bytes.fromhex(league.settings.seed_hex or ""),
         frozenset(name for name in league.seeding if league.players[name].out is not None),
         starters=league.starters,
@@ -86,6 +94,15 @@ def total_rounds(league: League) -> int:
     if league.draws_rounds and league.state == "RUNNING_LEAGUE" and (made := league.settings.known_format) is not None:
         return made.total_rounds(league.starters) or len(league.rounds)
     return len(league.rounds)
+
+
+def describe_round(league: League, number: int) -> str:
+    """A round as a text: ``round 2 of 7``, or ``round 2, Semi-finals`` where the number of rounds is not known."""
+    made = league.settings.known_format
+    is_known = not league.draws_rounds or (made is not None and made.total_rounds(league.starters) is not None)
+    label = league.rounds[number - 1].label if number else ""
+    text = f"round {number}{f' of {total_rounds(league)}' if is_known else ''}"
+    return text if label.lower() in ("", f"round {number}") else f"{text}, {label}"
 
 
 def late_player_fault(league: League) -> str | None:

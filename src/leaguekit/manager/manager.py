@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine
+from datetime import datetime
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -36,7 +37,7 @@ from leaguekit.manager.query_cache import QueryCache
 from leaguekit.manager.refused_registrations import RefusedRegistrations
 from leaguekit.manager.views import ManagerViews
 from leaguekit.protocol import messages as m
-from leaguekit.protocol import tokens
+from leaguekit.protocol import times, tokens
 from leaguekit.protocol.decoding import check_text, decode, encode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, sender_of
@@ -58,6 +59,8 @@ AgentRequest = (
 # A void attempt is excused (not counted) if only the referee had no connection to players. These are the numbers of
 # excused attempts per match: with two silent players, and with one. One player may have hidden from the referee.
 MAX_EXCUSED_ATTEMPTS = 10
+# Timestamps are of whole seconds. A smaller difference to the clock of a referee cannot be seen.
+MAX_CLOCK_DIFFERENCE_SECONDS = 2.0
 MAX_EXCUSES_OF_ONE_PLAYER = 1
 
 
@@ -307,6 +310,7 @@ class Manager:
         match = self.ledger.league.matches.get(report.match_id)
         if match is None or not match.in_play or (referee.id, report.attempt) != (match.referee_id, match.attempt):
             raise ProtocolError("E050", f"{referee.id} is not playing {report.match_id}.")
+        _correct_deadline(report, self.world.now())
         self.runner.note_progress(report)
         return m.MatchProgressAck(**self._echo(report), status="ACKNOWLEDGED", match_id=report.match_id)
 
@@ -467,3 +471,10 @@ class Manager:
 
     def _echo(self, request: m.Request) -> m.Envelope:
         return m.envelope(MANAGER, self.world.now(), request.conversation_id)
+
+
+def _correct_deadline(report: m.MatchProgress, now: datetime) -> None:
+    """Put the deadline of a report that arrives now on the manager's clock, if the referee's clock is another."""
+    ahead = times.parse_timestamp(report.timestamp) - now
+    if report.deadline is not UNSET and abs(ahead.total_seconds()) > MAX_CLOCK_DIFFERENCE_SECONDS:
+        report.deadline = times.format_timestamp(times.parse_timestamp(report.deadline) - ahead)

@@ -9,12 +9,14 @@ import msgspec
 from msgspec import UNSET
 
 from leaguekit.league import queries
+from leaguekit.league.pairings import advancement
 from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Player, Referee, agent_order
 from leaguekit.league.rounds import MAX_MATCHES, match_count, start_fault
 from leaguekit.league.settings import CHANGEABLE
 from leaguekit.league.state import League
 from leaguekit.league.ties import describe_order, first_place, tie_sentences
+from leaguekit.league.tournaments import describe_round
 from leaguekit.protocol.fields import Count, RoundId
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import (
@@ -69,6 +71,8 @@ def status(league: League, _operation: Operation) -> dict[str, Any]:
     status: dict[str, Any] = {
         "league_id": settings.league_id,
         "title": settings.title,
+        "format": settings.format_text,
+        "advancement": advancement(league),
         "paused": league.paused,
         "seed_commitment": settings.seed_commitment,
         "held": sorted(league.held, key=match_numbers),
@@ -81,7 +85,8 @@ def status(league: League, _operation: Operation) -> dict[str, Any]:
             waits.append(f"the operator: {fault}")
         if planned > MAX_MATCHES:
             waits.append(f"the operator: {planned:,} matches are more than {MAX_MATCHES:,} (withdraw players)")
-    return status | {"waits_for": waits, "flags": flags} | counts
+    round_ = describe_round(league, league.current_round)
+    return status | {"waits_for": waits, "flags": flags, "round": round_} | counts
 
 
 def _standings(league: League, _operation: Operation) -> dict[str, Any]:
@@ -93,6 +98,7 @@ def _standings(league: League, _operation: Operation) -> dict[str, Any]:
         "first": first_place(rows, is_over=league.state == "LEAGUE_COMPLETED") if rows else None,
         "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
         "order": describe_order(league.settings),
+        "tie_breaks": league.settings.tie_breaks,
     }
 
 
@@ -184,15 +190,20 @@ def _query(league: League, operation: Operation) -> dict[str, Any]:
 
 
 def _schedule(league: League, operation: Operation) -> dict[str, Any]:
-    """One page of the schedule, beginning at an offset. It has a ``next_offset`` if there is a next page."""
+    """One page of the schedule, beginning at an offset. It has a ``next_offset`` if there is a next page.
+
+    The page of a round begins with its name.
+    """
     found: list[Any] = []
+    number = operation.round_id or 0
+    head = {"round": describe_round(league, number)} if 0 < number <= len(league.rounds) else {}
     size = 0
     for match in queries.schedule_from(league, operation.round_id, operation.offset):
         size += len(msgspec.json.encode(match)) + 1
         if size > MAX_SCHEDULE_BYTES:
-            return {"schedule": found, "next_offset": operation.offset + len(found)}
+            return head | {"schedule": found, "next_offset": operation.offset + len(found)}
         found.append(msgspec.to_builtins(match))
-    return {"schedule": found}
+    return head | {"schedule": found}
 
 
 Query = Callable[[League, Operation], dict[str, Any]]

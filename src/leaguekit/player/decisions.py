@@ -74,7 +74,7 @@ async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bo
         # A strategy that ignores its cancellation goes on, and its result is not used.
         task.cancel()
     if not task.done():
-        return _replace(ctx, options, f"the strategy took longer than {seconds:g} s")
+        return replace_move(ctx, options, f"the strategy took longer than {seconds:g} s")
     result = StrategyResult(error=asyncio.CancelledError()) if task.cancelled() else task.result()
     return validate_result(result, ctx, options)
 
@@ -82,7 +82,7 @@ async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bo
 def validate_result(result: StrategyResult, ctx: Context, options: list[Any]) -> Decision:
     """The option that a strategy has chosen, or another option and the fault of the strategy."""
     if result.error is not None:
-        return _replace(ctx, options, f"the strategy raised {result.error!r}", result.error)
+        return replace_move(ctx, options, f"the strategy raised {result.error!r}", result.error)
     if isinstance(result.move, Forfeit):
         return Decision(None, origin="replaced", reason=result.move.reason, forfeit=result.move)
     if isinstance(result.move, Move):
@@ -103,10 +103,11 @@ def validate_result(result: StrategyResult, ctx: Context, options: list[Any]) ->
         if not ctx.lists_all_moves:
             return Decision(result.move)
     fault = f"the strategy chose {_short.repr(result.move)}, which is none of {_short.repr(options)}"
-    return _replace(ctx, options, fault)._replace(info=MoveInfo(illegal=1))
+    return replace_move(ctx, options, fault)._replace(info=MoveInfo(illegal=1))
 
 
-def _replace(ctx: Context, options: list[Any], fault: str, error: BaseException | None = None) -> Decision:
+def replace_move(ctx: Context, options: list[Any], fault: str, error: BaseException | None = None) -> Decision:
+    """Another move, by chance, and why the strategy's own is not played."""
     return Decision(ctx.random.choice(options) if options else None, fault, error, "replaced", fault)
 
 

@@ -2,11 +2,13 @@
 
 It uses the same schedule, match machine, games, strategies, table and random numbers as every other league. So for the
 same seed and the same players the results are the same as those of a league of separate programs. It leaves out only
-what cannot happen here: no player is late and no player fails.
+what cannot happen here: no player is late and no player fails. An illegal move is replaced, also one that is not
+listed: in other leagues the referee refuses that one, and asks again.
 """
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from inspect import iscoroutine
@@ -14,7 +16,7 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Any, NamedTuple
 
-from msgspec import UNSET, Struct, field
+from msgspec import UNSET, Struct, field, json, structs
 
 from leaguekit.formats import FormatError, parse_format
 from leaguekit.formats.base import Game as PlayedGame
@@ -30,13 +32,13 @@ from leaguekit.match.move_messages import DOCUMENTED, messages_of
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
 from leaguekit.player import context
 from leaguekit.player.context import PastMatch, Result, Strategy, record_of
-from leaguekit.player.decisions import StrategyResult, validate_result
+from leaguekit.player.decisions import StrategyResult, replace_move, validate_result
 from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import MatchRole
 from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, ResultDetails, Standing
-from leaguekit.sim.match_cache import MAX_ENTRIES, MatchCache, Turn
+from leaguekit.sim.match_cache import MAX_BYTES, MatchCache, Turn, Unlisted
 
 # The first attempt at a match always succeeds.
 _ATTEMPT = 1
@@ -98,21 +100,25 @@ class AsyncStrategyError(ValueError):
 class DirectLeague:
     """A league that can be played many times, with a different seed each time.
 
-    With ``fresh`` the strategies see no history, no record and no table.
+    With ``fresh`` the strategies see no history, no record and no table. With ``same_chance`` the game's chance is the
+    same in all matches of a league.
     """
 
     def __init__(
         self,
         settings: Settings,
         entrants: Sequence[Entrant],
-        max_entries: int = MAX_ENTRIES,
+        max_bytes: int = MAX_BYTES,
         *,
         fresh: bool = False,
+        same_chance: bool = False,
     ) -> None:
         self._settings = settings = with_game(settings)
         self._fresh = fresh
+        self._same_chance = same_chance
         self.game = game(settings.game_name)
-        self._cache = MatchCache(self.game, max_entries)
+        self._game_name, self._league_id = self.game.name, settings.league_id
+        self._cache = MatchCache(self.game, max_bytes)
         self.players = {
             (one := player_id(number)): Player(
                 one, entrant.name, entrant.strategy, KeyedRandom(), Row(one, entrant.name)
@@ -162,7 +168,8 @@ class DirectLeague:
             for match in matches:
                 for player in (match.a, match.b):
                     player.random.seed((seed, player.id, match.id, _ATTEMPT))
-                match_seed = seed_of(match.id, _ATTEMPT) if self._has_chance else b""
+                key = "any" if self._same_chance else match.id
+                match_seed = seed_of(key, _ATTEMPT) if self._has_chance else b""
                 verdict = self._cache.play(match_seed, partial(self._choose, match))
                 self._record(match, verdict)
                 if self._rounds is None:
@@ -226,18 +233,19 @@ class DirectLeague:
         table.ranking = self._ranking
         return table
 
-    def _choose(self, match: _ScheduledMatch, turn: Turn) -> int:
-        """Ask the player whose turn it is. Returns the index of its option."""
+    def _choose(self, match: _ScheduledMatch, turn: Turn) -> int | Unlisted:
+        """Ask the player whose turn it is. Returns the index of its option, or a move that is not listed."""
         if turn.side == "A":
             player, opponent = match.a, match.b
         else:
             player, opponent = match.b, match.a
+        question = turn.question
         ctx = Context(
-            game_type=self.game.name,
-            move_type=turn.move_type,
+            game_type=self._game_name,
+            move_type=question.move_type,
             valid_options=turn.copy_options(),
             view=turn.copy_view() if self._shows_view else {},
-            league_id=self._settings.league_id,
+            league_id=self._league_id,
             player_id=player.id,
             match_id=match.id,
             round_id=match.round_id,
@@ -248,27 +256,52 @@ class DirectLeague:
             history=tuple(player.history),
             random=player.random,
         )
+        # In the call above they would make Python pass its arguments in a slower way, for every move of every game.
+        if question.total is not None:
+            ctx = structs.replace(ctx, total=question.total, syntax=question.syntax)
         try:
             move = player.strategy(ctx)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
-            return _judge(player, StrategyResult(error=error), ctx, turn.options)
+            return self._judge(player, StrategyResult(error=error), ctx, turn)
         # A fast path: a move is nearly always one of the very objects that were offered.
-        for index, option in enumerate(turn.options):
+        for index, option in enumerate(question.valid_options):
             if option is move:
                 player.origins.own += 1
                 return index
-        return _judge(player, StrategyResult(move), ctx, turn.options)
+        return self._judge(player, StrategyResult(move), ctx, turn)
+
+    def _judge(self, player: Player, thought: StrategyResult, ctx: Context, turn: Turn) -> int | Unlisted:
+        """What a strategy means: an option, a legal move that is not listed, or the option that is played instead."""
+        if iscoroutine(thought.move):
+            thought.move.close()
+            raise AsyncStrategyError(
+                f"the strategy of {player.name} is asynchronous, and only plain functions can be asked here"
+            )
+        options = turn.options
+        decision = validate_result(thought, ctx, options)
+        chosen: int | Unlisted | None = next((i for i, option in enumerate(options) if option is decision.move), None)
+        if chosen is None:
+            # As it would be sent.
+            move = json.decode(json.encode(decision.move))
+            fault = decision.reason if decision.forfeit else self.game.fault(turn.position, turn.side, move)
+            if fault is None:
+                chosen = Unlisted(move)
+            else:
+                decision = replace_move(ctx, options, f"the strategy chose {reprlib.repr(move)}: {fault}")
+                chosen = next(i for i, option in enumerate(options) if option is decision.move)
+        player.origins.count(MoveInfo(origin=decision.origin, reason=decision.reason + _line_of(decision.error)))
+        return chosen
 
     def _record(self, match: _ScheduledMatch, verdict: Verdict) -> None:
         """Record the result of a match with both players."""
-        a, b, chosen = match.a, match.b, verdict.choices
+        a, b, chosen, payoffs = match.a, match.b, verdict.choices, verdict.payoffs
         reason = verdict.reason.replace("{A}", a.id).replace("{B}", b.id)
         sides: tuple[tuple[Side, Player, Player, Side], ...] = (("A", a, b, "B"), ("B", b, a, "A"))
         for side, player, opponent, other_side in sides:
             points = verdict.score[side]
             player.row.count(opponent.id, points)
-            if verdict.payoffs is not None:
-                player.row.count_payoff(verdict.payoffs[side == "B"])
+            if payoffs is not None:
+                player.row.count_payoff(payoffs[side == "B"])
             if self.counts_meetings:
                 player.met[opponent.id] = player.met.get(opponent.id, 0) + 1
                 player.row.count_opponent(opponent.id, technical=False, step=1)
@@ -277,7 +310,7 @@ class DirectLeague:
             player.history.append(
                 PastMatch(
                     match_id=match.id,
-                    game_type=self.game.name,
+                    game_type=self._game_name,
                     result=_RESULTS[points],
                     opponent_id=opponent.id,
                     choice=chosen[side],
@@ -288,18 +321,6 @@ class DirectLeague:
                     role=_ROLES[side],
                 )
             )
-
-
-def _judge(player: Player, thought: StrategyResult, ctx: Context, options: list[Any]) -> int:
-    """The index of the option that a strategy means, or of the option that is played instead, as in every league."""
-    if iscoroutine(thought.move):
-        thought.move.close()
-        raise AsyncStrategyError(
-            f"the strategy of {player.name} is asynchronous, and only plain functions can be asked here"
-        )
-    decision = validate_result(thought, ctx, options)
-    player.origins.count(MoveInfo(origin=decision.origin, reason=decision.reason + _line_of(decision.error)))
-    return next(index for index, option in enumerate(options) if option is decision.move)
 
 
 def _line_of(error: BaseException | None) -> str:

@@ -2,54 +2,78 @@
 
 The rules are pure functions of the moves and of what chance gives. They do not depend on the players. So the next
 question, or the verdict, after a sequence of moves needs to be computed only once. The verdict is the one that the
-match machine gives; here every move is one that was offered, and no player is late.
+match machine gives; here every move is legal, and no player is late.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
 
 from leaguekit.games.base import CHANCE, Game, Moves, Question, Side
-from leaguekit.games.records import choices_of, move_text
+from leaguekit.games.records import choices_of
 from leaguekit.match.move_messages import drawn_number
 from leaguekit.match.rulings import Verdict, verdict_by_play
 
-# The maximum number of cached moves, of about 1 KB each. The default game has 70 in total, tic-tac-toe half a million.
-# What is not cached is computed every time.
-MAX_ENTRIES = 20_000
+# The memory for what is cached, about: each entry takes this many bytes, and those of its options and its view. The
+# default game has 80 entries in total, tic-tac-toe half a million. What is not cached is computed every time.
+MAX_BYTES = 20_000_000
+ENTRY_BYTES = 1_000
 
 # Verdicts have placeholders for the players' ids, as the reasons that games give.
 _IDS: dict[Side, str] = {"A": "{A}", "B": "{B}"}
 
 
 class Turn(Struct):
-    """A question to one side, and what follows from each of its options, by the option's index."""
+    """A question to one side, and what follows from each of its options, by the option's index.
+
+    A move that is not listed has its JSON in place of an index.
+    """
 
     side: Side
-    move_type: str
-    options: list[Any]
-    # Options and view as JSON, because every player must get its own copy. None if a copy of the list suffices.
-    encoded_options: bytes | None
+    question: Question
+    # Options and view as JSON, because every player must get its own copy.
+    encoded_options: bytes
     encoded_view: bytes
+    # Whether a copy of the list is a copy of the options.
+    is_flat: bool
+    # None if all legal moves are options.
+    position: Any = None
     next: dict[Any, Node] = {}
 
+    @property
+    def options(self) -> list[Any]:
+        return self.question.valid_options
+
+    @property
+    def size(self) -> int:
+        # A position is about as large as a view.
+        views = 1 if self.question.total is None else 2
+        return ENTRY_BYTES + len(self.encoded_options) + views * len(self.encoded_view)
+
     def copy_options(self) -> list[Any]:
-        return [*self.options] if self.encoded_options is None else list(msgspec.json.decode(self.encoded_options))
+        return [*self.question.valid_options] if self.is_flat else list(msgspec.json.decode(self.encoded_options))
 
     def copy_view(self) -> dict[str, Any]:
         return dict(msgspec.json.decode(self.encoded_view))
 
 
 class Chance(Struct):
-    """A step of chance, and what follows from each outcome, by its text."""
+    """A step of chance, and what follows from each outcome."""
 
     position: Any
     step: int
+    size: int
     next: dict[Any, Node] = {}
+
+
+class Unlisted(Struct):
+    """A legal move that is not one of the options."""
+
+    move: Any
 
 
 Node: TypeAlias = Turn | Chance | Verdict
@@ -58,39 +82,50 @@ Node: TypeAlias = Turn | Chance | Verdict
 class MatchCache:
     """Plays matches of one game. Verdicts have ``{A}`` and ``{B}`` in place of the players' ids."""
 
-    def __init__(self, game: Game[Any], max_entries: int = MAX_ENTRIES) -> None:
+    def __init__(self, game: Game[Any], max_bytes: int = MAX_BYTES) -> None:
         self._game = game
         self._first: Node | None = None
-        self._free_entries = max_entries
+        self._free_bytes = max_bytes
 
-    def play(self, seed: bytes, choose: Callable[[Turn], int]) -> Verdict:
+    def play(self, seed: bytes, choose: Callable[[Turn], int | Unlisted]) -> Verdict:
         """Play a match to its end.
 
-        What chance gives follows from the seed. ``choose`` returns the index of the option that the side chooses.
+        What chance gives follows from the seed. ``choose`` returns the index of the option that the side chooses, or
+        a legal move that is not listed.
         """
         played: _RunningMatch | None = None
         if self._first is None:
             played = _RunningMatch(self._game, [])
             self._first = played.node
-        node = self._first
+        node: Any = self._first
         path: list[Any] = []
-        while not isinstance(node, Verdict):
-            if isinstance(node, Turn):
+        while True:
+            kind = type(node)
+            if kind is Turn:
                 key: Any = choose(node)
-                move = node.options[key]
-            else:
+                if type(key) is int:
+                    move = node.question.valid_options[key]
+                else:
+                    move, key = key.move, msgspec.json.encode(key.move, order="sorted")
+            elif kind is Chance:
                 move = self._game.roll(node.position, seed, node.step)
-                key = move if type(move) is int else move_text(move)
+                key = move if type(move) is int else msgspec.json.encode(move, order="sorted")
+            else:
+                return cast("Verdict", node)
             following = node.next.get(key)
             if following is None:
                 played = played or _RunningMatch(self._game, path)
                 following = played.move(move)
-                if self._free_entries:
-                    self._free_entries -= 1
-                    node.next[key] = following
+                self._keep(node, key, following)
             path.append(move)
             node = following
-        return node
+
+    def _keep(self, node: Turn | Chance, key: Any, following: Node) -> None:
+        """Cache what follows, if there is room."""
+        size = ENTRY_BYTES if isinstance(following, Verdict) else following.size
+        if size <= self._free_bytes:
+            self._free_bytes -= size
+            node.next[key] = following
 
 
 class _RunningMatch:
@@ -124,18 +159,20 @@ class _RunningMatch:
         movers = game.to_move(position)
         self._asked = [*movers]
         if movers == CHANCE:
-            return Chance(position, len(self._record))
+            view = msgspec.json.encode(game.view(position, None))
+            return Chance(position, len(self._record), ENTRY_BYTES + len(view))
         if not movers:
             raise RuntimeError(f"a match of {game.name} asks no player and does not end")
         return self._turn()
 
     def _turn(self) -> Turn:
-        side = self._asked[0]
-        return _make_turn(side, self._game.question(self._position, side))
-
-
-def _make_turn(side: Side, question: Question) -> Turn:
-    options = question.valid_options
-    is_flat = not any(isinstance(option, list | dict) for option in options)
-    encoded_options = None if is_flat else msgspec.json.encode(options)
-    return Turn(side, question.move_type, options, encoded_options, msgspec.json.encode(question.context))
+        side, position = self._asked[0], self._position
+        question = self._game.question(position, side)
+        return Turn(
+            side,
+            question,
+            encoded_options=msgspec.json.encode(question.valid_options),
+            encoded_view=msgspec.json.encode(question.context),
+            is_flat=not any(isinstance(option, list | dict) for option in question.valid_options),
+            position=None if question.total is None else position,
+        )

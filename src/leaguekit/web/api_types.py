@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from leaguekit.league.figures import Mark
+from leaguekit.league.pairings import View
 from leaguekit.protocol.fields import AgentState, LeagueState, MatchState, ResultStatus
 from leaguekit.protocol.ids import Role
 
@@ -77,6 +79,13 @@ class LeagueView(JsonObject):
         str | None, described("Which player is first, or which players are, in words; null before play")
     ] = None
     ties: Annotated[list[str], described("What decided between players with equal points, in words")] = []
+    view: Annotated[View, described("How pages show who meets whom: as a bracket, or round by round")] = "rounds"
+    round_label: Annotated[str, described("What the format calls the round announced last; may be empty")] = ""
+    advancement: Annotated[str, described("One sentence about how a player advances, or what decides")] = ""
+    tie_breaks: Annotated[
+        list[str], described("The tie-breaks of the table in their order; none if the format ranks the players")
+    ] = []
+    end_reason: Annotated[str, described("What the format said at the end; empty in a round-robin")] = ""
 
 
 class StandingRow(JsonObject):
@@ -106,6 +115,7 @@ class StandingRow(JsonObject):
     sonneborn_berger: Annotated[
         float | None, described("Points of beaten opponents, half of those drawn with; null where it was not needed")
     ] = None
+    buchholz: Annotated[int | None, described("Points of all opponents; null if the league does not use it")] = None
 
 
 class MatchRow(JsonObject):
@@ -176,6 +186,34 @@ class NewsItem(JsonObject):
     by_operator: bool = False
 
 
+class PairingGame(JsonObject):
+    """A game of a pairing. The marks are those of a and of b, as in the cross-table; null before it has ended."""
+
+    match_id: str
+    marks: tuple[Mark, Mark] | None = None
+
+
+class Pairing(JsonObject):
+    """Two players that meet in a stage of a bracket or in a round, or a player that does not meet anybody.
+
+    Until it is known who comes there, ``a`` and ``b`` are null.
+    """
+
+    stage: Annotated[int, described("The number of the stage or of the round, from 1")]
+    label: Annotated[str, described("What the stage is called, such as Semi-finals")]
+    a: AgentName | None
+    b: AgentName | None
+    games: list[PairingGame] = []
+    winner: Annotated[str | None, described("The id of the player that advances, or that won")] = None
+    by_lot: Annotated[bool, described("Whether the league's lot decided")] = False
+    alone: Annotated[
+        Literal["bye", "rests"] | None,
+        described("Why a has no opponent: a bye counts as a win; who rests in a bracket advances"),
+    ] = None
+    title: Annotated[str, described("What is at stake if it is not the next stage, such as the third place")] = ""
+    points: Annotated[tuple[int, int] | None, described("Of a and of b before the round; null in a bracket")] = None
+
+
 # The stream
 
 
@@ -193,6 +231,10 @@ class Live(Page):
     results: Annotated[dict[str, MatchRow], described("By match; the latest by ended_at")]
     agents: Annotated[dict[str, AgentListRow], described("By id: all referees, and the players in the standings shown")]
     news: Annotated[dict[str, NewsItem], described("By number")]
+    pairings: Annotated[
+        dict[str, Pairing],
+        described("By stage and place: the bracket, or the round drawn last; no stages of more than 64 places"),
+    ] = {}
 
 
 class ChangedItems(JsonObject, omit_defaults=True):
@@ -204,6 +246,7 @@ class ChangedItems(JsonObject, omit_defaults=True):
     results: dict[str, MatchRow] = {}
     agents: dict[str, AgentListRow] = {}
     news: dict[str, NewsItem] = {}
+    pairings: dict[str, Pairing] = {}
 
 
 class RemovedKeys(JsonObject, omit_defaults=True):
@@ -214,6 +257,7 @@ class RemovedKeys(JsonObject, omit_defaults=True):
     results: list[str] = []
     agents: list[str] = []
     news: list[str] = []
+    pairings: list[str] = []
 
 
 class Change(Page, omit_defaults=True):

@@ -60,13 +60,18 @@ def _grid(picture: Picture, _names: Mapping[str, str]) -> str:
     )
     across = "".join(f"M{left} {1 + y}h{width}" for y in range(0, height + 1, _CELL))
     down = "".join(f"M{left + x} 1v{height}" for x in range(0, width + 1, _CELL))
-    words = "; ".join(" ".join(one["text"] or "–" for one in row) for row in rows)
+    words = "; ".join(" ".join(map(_words, row)) for row in rows)
     return (
         f'<svg viewBox="0 0 {left + width + 1} {height + 2 + (18 if column_labels else 0)}" width="{30 * len(rows[0])}"'
         f' role="img" aria-label="Board, row by row: {escape_text(words)}">'
         f'<rect class="board" x="{left}" y="1" width="{width}" height="{height}"/>{"".join(cells)}'
         f'<path class="lines" d="{across}{down}"/>{"".join(labels)}</svg>'
     )
+
+
+def _words(one: dict[str, Any]) -> str:
+    text, colour = one["text"], one.get("colour", "")
+    return " ".join(filter(None, (colour, "" if colour and text == _DISC else text))) or "–"
 
 
 def _cell(one: dict[str, Any], x: int, y: int) -> str:

@@ -78,6 +78,12 @@ class RoundPage(Page):
     total: int
     offset: int
     matches: list[MatchRow]
+    byes: Annotated[list[AgentName], described("Of those without a match, the players with a bye")] = field(
+        default_factory=list
+    )
+    points: Annotated[
+        dict[str, int], described("Of each player before the round; empty if all rounds are known at the start")
+    ] = field(default_factory=dict)
 
 
 class Cell(JsonObject, array_like=True):

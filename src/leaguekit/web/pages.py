@@ -10,6 +10,7 @@ from itertools import islice
 from msgspec import structs
 
 from leaguekit.league.figures import Figures, mark, matches_of, points_after_rounds
+from leaguekit.league.pairings import points_before
 from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Match, Player, Referee, agent_order
 from leaguekit.league.state import League
@@ -73,15 +74,20 @@ def round_page(projection: Projection, round_id: int, offset: int, limit: int) -
         there_are = f"there are 1 to {len(state.rounds)}" if state.rounds else "there is no schedule yet"
         raise NotFound(f"There is no round {round_id}; {there_are}.")
     names = state.rounds[round_id - 1].matches
-    plays = {player for name in names for player in state.matches[name].players}
-    rests = [name for name in state.table.rows if name not in plays]
+    round_ = state.rounds[round_id - 1]
+    rests = state.idle_players(round_)
+    shown = [state.matches[name] for name in names[offset : offset + limit]]
+    points = points_before(state, round_id) if state.draws_rounds else {}
+    named = [*(player for match in shown for player in match.players), *rests[:MAX_ROWS]]
     return t.RoundPage(
         seq=projection.number,
         round=_round_row(projection, round_id),
         rests=[agent_name(state, name) for name in rests[:MAX_ROWS]],
         total=len(names),
         offset=offset,
-        matches=[match_row(state, state.matches[name]) for name in names[offset : offset + limit]],
+        matches=[match_row(state, match) for match in shown],
+        byes=[agent_name(state, name) for name in round_.byes[:MAX_ROWS]],
+        points={player: points[player] for player in named} if state.draws_rounds else {},
     )
 
 

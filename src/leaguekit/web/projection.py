@@ -15,6 +15,7 @@ from leaguekit.games import find_game
 from leaguekit.league import events as e
 from leaguekit.league import queries
 from leaguekit.league.evidence import read_evidence
+from leaguekit.league.pairings import advancement, view_of, visible_stages
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.rounds import available_referees
 from leaguekit.league.sentences import sentence
@@ -27,7 +28,7 @@ from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.web.api_types import Champion, Change, ChangedItems, LeagueView, Live, NewsItem, RemovedKeys, StandingRow
 from leaguekit.web.evidence_counts import EvidenceCounts
 from leaguekit.web.pictures import LivePictures
-from leaguekit.web.rows import agent_row, in_play_row, match_row, standing_row
+from leaguekit.web.rows import agent_row, in_play_row, match_row, pairing_row, standing_row
 
 # The stream is bounded, whatever the size of the league. Pages have the rest.
 MAX_STANDINGS = 100
@@ -36,7 +37,9 @@ MAX_LATEST = 20
 # The acts of operators that are kept, whatever else has happened since.
 MAX_OPERATIONS = 100
 MAX_TIES = 5
-KEYED = ("standings", "playing", "results", "agents", "news")
+# Of a bracket, the stages with more places than this are not in the stream; of a round, the pairings beyond.
+MAX_PLACES = 64
+KEYED = ("standings", "playing", "results", "agents", "news", "pairings")
 
 _BY_OPERATOR = (
     e.SeatsIssued,
@@ -130,12 +133,15 @@ class Projection:
     # The table
 
     def ranks_before(self) -> dict[str, int]:
-        """The rank of each player before the latest round that has a result; empty if that is the first round."""
+        """The rank of each player before the latest round that has a result.
+
+        Empty if that is the first round, or if the format ranks the players.
+        """
         league = self.league
         wanted = league.current_round - 1
         while wanted > 0 and league.rounds[wanted].remaining == len(league.rounds[wanted].matches):
             wanted -= 1
-        if wanted < 1:
+        if wanted < 1 or league.table.ranking:
             return {}
         if self._table_before is None or self._counted_rounds > wanted:
             self._table_before, self._counted_rounds = league.new_table(), 0
@@ -143,9 +149,12 @@ class Projection:
             if row.player_id not in self._table_before.rows:
                 self._table_before.add_player(row.player_id, row.display_name)
         while self._counted_rounds < wanted:
-            for name in league.rounds[self._counted_rounds].matches:
+            round_ = league.rounds[self._counted_rounds]
+            for name in round_.matches:
                 if (result := league.matches[name].result) is not None:
                     self._table_before.count(result)
+            if league.draws_rounds:
+                self._table_before.count_without_game(league.idle_players(round_), round_.byes)
             self._counted_rounds += 1
         return {name: row.rank for name, row in self._table_before.standings().items()}
 
@@ -194,8 +203,15 @@ class Projection:
             seed_hex=settings.seed_hex if is_over else None,
             seed_commitment=settings.seed_commitment,
             order=describe_order(settings),
-            first=first_place(rows, is_over=is_over) if status.matches_played else None,
+            first=first_place(rows, is_over=is_over)
+            if status.matches_played and (is_over or not league.table.ranking)
+            else None,
             ties=tie_sentences(rows, settings.tie_breaks, MAX_TIES),
+            view=view_of(league),
+            round_label=league.rounds[league.current_round - 1].label if league.current_round else "",
+            advancement=advancement(league),
+            tie_breaks=[] if league.table.ranking else list(settings.tie_breaks),
+            end_reason=league.end_reason,
         )
 
     def _starts_at(self) -> str | None:
@@ -244,6 +260,11 @@ class Projection:
             results={name: match_row(league, league.matches[name]) for name in self._latest_results},
             agents={agent.id: agent_row(agent) for agent in agents},
             news={str(one.number): one for one in self._news},
+            pairings={
+                f"{stage.number}.{place}": pairing_row(league, stage, pairing)
+                for stage in visible_stages(league, MAX_PLACES)
+                for place, pairing in enumerate(stage.pairings, start=1)
+            },
         )
 
 

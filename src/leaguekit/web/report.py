@@ -7,7 +7,7 @@ league gives the same page.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ import leaguekit
 from leaguekit.games import find_game
 from leaguekit.games.pictures import game_picture, name_players
 from leaguekit.league.figures import Figures, Meeting, PlayerFigures, signed
+from leaguekit.league.pairings import Pairing, advancement, points_before, stages, view_of
 from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Match
 from leaguekit.league.settings import heading
@@ -56,18 +57,23 @@ class _TieColumn(NamedTuple):
     value: Callable[[PlayerFigures], str]
 
 
-_TIE_COLUMNS = (
-    _TieColumn(
+_TIE_COLUMNS: dict[str, _TieColumn] = {
+    "buchholz": _TieColumn(
+        "BH",
+        "Buchholz: the points of all opponents",
+        lambda line: "" if line.buchholz is None else str(line.buchholz),
+    ),
+    "head_to_head": _TieColumn(
         "h2h",
         "head-to-head: points in the matches among the players with equal points",
         lambda line: "" if line.head_to_head is None else str(line.head_to_head),
     ),
-    _TieColumn(
+    "sonneborn_berger": _TieColumn(
         "SB",
         "Sonneborn–Berger: the points of beaten opponents, half of those drawn with",
         lambda line: score_text(line.sonneborn_berger),
     ),
-)
+}
 
 
 class Period(NamedTuple):
@@ -91,12 +97,14 @@ class Report:
     def __init__(self, league: League, figures: Figures, period: Period, files: Iterable[str]) -> None:
         self._league, self._figures, self._period, self._files = league, figures, period, list(files)
         self._names = {line.player_id: line.display_name for line in figures.lines}
-        # The tie-breaks that were needed and have no column otherwise.
+        # The tie-breaks that were needed and have no column otherwise, in the order of the league.
+        columns = [_TIE_COLUMNS[name] for name in league.settings.tie_breaks if name in _TIE_COLUMNS]
         self._tie_columns = [
-            column for column in _TIE_COLUMNS if figures.played and any(column.value(line) for line in figures.lines)
+            column for column in columns if figures.played and any(column.value(line) for line in figures.lines)
         ]
         self._game = find_game(league.settings.game_name)
         self._replay_budget, self._drawing_budget = MAX_REPLAYS, MAX_DRAWINGS
+        self._points: Mapping[str, int] | None = None
         # The first match whose replay exceeded the budget. It and all later ones have none.
         self.full_from: str | None = None
 
@@ -112,7 +120,7 @@ class Report:
             f'<meta name="generator" content="leaguekit {leaguekit.__version__}">'
             f"<title>{title}</title><style>{STYLE}</style></head><body>\n<header>"
         )
-        for piece in (*self._opening(), "</header>\n<main>", *self._table(), *self._problems()):
+        for piece in (*self._opening(), "</header>\n<main>", *self._bracket(), *self._table(), *self._problems()):
             yield piece
         if figures.round:
             for piece in (*self._charts(), *self._cross_table(), '<h2 id="matches">Matches</h2>'):
@@ -129,16 +137,65 @@ class Report:
         matches = f"{figures.played:,} of {figures.matches:,} matches"
         yield f'<p class="soft">{len(figures.lines)} players, {rounds}, {matches}; '
         yield f"from {_moment(self._period.since)} to {_moment(self._period.until)}.</p>"
+        yield f'<p class="soft">{insert_names(advancement(self._league), self._names)}</p>'
         if figures.round:
-            links = {"standings": "Table", "rounds": "Points over the rounds", "cross": "Everybody against everybody"}
+            links = {"bracket": "Bracket"} if self._has_bracket else {}
+            links |= {"standings": "Table", "rounds": "Points over the rounds", "cross": "Everybody against everybody"}
             links |= {"matches": "Matches", "about": "How to read it"}
             items = "".join(f'<a href="#{anchor}">{label}</a>' for anchor, label in links.items())
             yield f"<nav>{items}</nav>"
-        if figures.played:
-            first = first_place(figures.lines, is_over=figures.state == "LEAGUE_COMPLETED")
+        is_over = figures.state == "LEAGUE_COMPLETED"
+        if figures.played and (is_over or not self._has_bracket):
+            first = first_place(figures.lines, is_over=is_over)
             yield f'<p class="champion">{insert_names(first, self._names)}</p>'
+        if self._has_bracket and self._league.end_reason:
+            yield f"<p>{insert_names(self._league.end_reason, self._names)}</p>"
         sentences = "".join(f"<p>{insert_names(sentence, self._names)}</p>" for sentence in figures.sentences)
         yield f'<section class="meaning" aria-label="What the figures mean">{sentences}</section>'
+
+    @cached_property
+    def _has_bracket(self) -> bool:
+        return view_of(self._league) == "bracket"
+
+    def _bracket(self) -> Iterator[str]:
+        """The stages of the bracket beside each other, and under each other on a small screen."""
+        if not self._has_bracket:
+            return
+        yield '<h2 id="bracket">Bracket</h2><div class="wide"><div class="stages">'
+        for stage in stages(self._league):
+            yield f"<section><h3>{escape_text(stage.label)}</h3><ol>\n"
+            yield from map(self._place, stage.pairings)
+            yield "</ol></section>"
+        yield "</div></div>"
+
+    def _place(self, pairing: Pairing) -> str:
+        """A pairing of the bracket: each player with its result of each game, and the one that advances in bold."""
+        notes = [pairing.title] if pairing.title else []
+        notes += ["advances without a match"] if pairing.alone else []
+        notes += ["decided by the league’s lot"] if pairing.by_lot else []
+        sides = [self._rival(pairing, 0)] + ([] if pairing.alone else [self._rival(pairing, 1)])
+        text = "".join(f'<p class="soft small">{note}</p>' for note in notes)
+        return f"<li>{''.join(sides)}{text}</li>\n"
+
+    def _rival(self, pairing: Pairing, side: int) -> str:
+        player = (pairing.a, pairing.b)[side]
+        if player is None:
+            return '<p class="soft">not known yet</p>'
+        played = ((match.id, pairing.marks(match)) for match in pairing.matches)
+        marks = "".join(f' <a href="#{name}">{marks[side].replace("-", "−")}</a>' for name, marks in played if marks)
+        label = f'{isolate_name(self._names[player])} <span class="id">{player}</span>'
+        wins = " class=winner" if pairing.winner == player and not pairing.alone else ""
+        return f"<p{wins}><span>{label}</span>{marks}</p>"
+
+    def _round_heading(self, round_id: int) -> str:
+        """The heading of a round, and who has a bye."""
+        round_ = self._league.rounds[round_id - 1]
+        title = f"Round {round_id}"
+        if round_.label not in ("", title):
+            title += f": {escape_text(round_.label)}"
+        byes = ", ".join(insert_names(player, self._names) for player in round_.byes)
+        bye = f'<p class="soft">A bye, which counts as a win: {byes}</p>' if byes else ""
+        return f'<h3 id="round-{round_id}">{title}</h3>{bye}'
 
     def _table(self) -> Iterator[str]:
         scale = RatingScale(self._figures.lines)
@@ -251,8 +308,10 @@ class Report:
             if one.match.round_id != round_id:
                 yield "</tbody></table>" if round_id else ""
                 round_id = one.match.round_id
+                if self._league.draws_rounds and not self._has_bracket:
+                    self._points = points_before(self._league, round_id)
                 yield (
-                    f'<h3 id="round-{round_id}">Round {round_id}</h3><table class="matches"><thead><tr><th>match</th>'
+                    f'{self._round_heading(round_id)}<table class="matches"><thead><tr><th>match</th>'
                     "<th>players</th><th>result</th><th>how it came</th></tr></thead><tbody>\n"
                 )
             yield self._match(one)
@@ -267,12 +326,16 @@ class Report:
         row = match_row(self._league, one.match)
         sides = " – ".join(
             f"<span{' class=winner' if player.id == row.winner else ''}>{isolate_name(player.name)} "
-            f'<span class="id">{player.id}</span></span>'
+            f'<span class="id">{player.id}</span></span>{self._points_before(player.id)}'
             for player in (row.a, row.b)
         )
         score = "" if row.points is None else "{} : {}".format(*row.points)
         cells = (row.match_id, sides, score, self._explanation(one, row))
         return f'<tr id="{row.match_id}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>\n'
+
+    def _points_before(self, player: str) -> str:
+        """The points of a player before the round that is written now, if the format draws by them."""
+        return "" if self._points is None else f' <span class="soft small">({self._points[player]})</span>'
 
     def _explanation(self, one: ReportedMatch, row: MatchRow) -> str:
         """The reason for the outcome, a decision of the manager or the operator, the game, and the replay."""

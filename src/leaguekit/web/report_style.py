@@ -75,13 +75,22 @@ pre{margin:.3rem 0;padding:.5rem .7rem;background:var(--sheet);border-radius:.3r
 font:.78rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 .drawn{display:flex;gap:.7rem;align-items:flex-start}
 .drawn>div{flex:1;min-width:0}
-.drawn .picture{max-width:12rem;font-size:.8rem}
+.drawn .picture{width:min-content;min-width:6rem;font-size:.8rem}.drawn .picture svg{max-width:12rem}
+.stages{display:grid;grid-auto-flow:column;grid-auto-columns:minmax(11rem,1fr);gap:1rem}
+.stages section{display:flex;flex-direction:column}
+.stages ol{flex:1;display:flex;flex-direction:column;justify-content:space-around;list-style:none;margin:0;padding:0}
+.stages li{border:1px solid var(--rule);border-radius:.3rem;padding:.15rem .5rem;margin:.2rem 0}
+.stages li p{margin:0;display:flex;gap:.4rem}
+.stages li span:first-child{flex:1;min-width:0;overflow-wrap:anywhere}
+.stages li a{text-decoration:none;color:inherit}
+.stages .winner{font-weight:700;background:var(--won)}
 footer{margin-top:3rem;border-top:1px solid var(--rule);color:var(--soft);font-size:.85rem}
 footer h2{border:0;margin-top:1rem;color:var(--ink)}
 @media (max-width:40rem){body{padding:1rem .7rem 3rem;font-size:15px}h1{font-size:1.3rem}.less,s{display:none}
 .chart .tick,.chart .label{font-size:20px}
 th,td{padding:.25rem .22rem}.standings td:nth-child(2){font-size:.75rem;padding:.4rem 0 0}
 .matches,.matches tbody,.matches tr,.matches td{display:block;width:auto!important;border:0;padding:.1rem 0}
+.stages,.stages ol{display:block}
 .matches thead{position:absolute;left:-99rem}
 .matches tr{border-bottom:1px solid var(--rule);padding:.5rem 0}}
 @media print{:root{--paper:#fff;--sheet:#f5f6f8;--ink:#000;--soft:#444;--rule:#ccc;--link:#000}

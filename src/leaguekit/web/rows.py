@@ -10,6 +10,8 @@ from leaguekit.games import find_game
 from leaguekit.games.base import Side
 from leaguekit.games.pictures import Picture
 from leaguekit.games.records import record_from_choices, replay
+from leaguekit.league import pairings as places
+from leaguekit.league.pairings import Stage
 from leaguekit.league.problems import AgentProblems
 from leaguekit.league.records import Match, Outcome, Player, Referee, RefusedAgent
 from leaguekit.league.standings import WIN_POINTS, PlacedRow
@@ -18,7 +20,17 @@ from leaguekit.match.rulings import RULINGS, Ruling
 from leaguekit.protocol.messages import MatchProgress, MoveOrigins
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
-from leaguekit.web.api_types import AgentListRow, AgentName, DecidedBy, InPlay, MatchRow, MatchStatus, StandingRow
+from leaguekit.web.api_types import (
+    AgentListRow,
+    AgentName,
+    DecidedBy,
+    InPlay,
+    MatchRow,
+    MatchStatus,
+    Pairing,
+    PairingGame,
+    StandingRow,
+)
 from leaguekit.web.page_types import Moves, ProblemRow, RefusedRow
 
 # A referee may send any position, and every spectator gets it.
@@ -56,6 +68,7 @@ def standing_row(league: League, row: PlacedRow, rank_before: int | None) -> Sta
         decided_by=row.decided_by,
         head_to_head=row.head_to_head,
         sonneborn_berger=row.sonneborn_berger,
+        buchholz=row.buchholz,
     )
 
 
@@ -128,6 +141,22 @@ def match_row(league: League, match: Match) -> MatchRow:
         row.reason = _reason(match, outcome, league.settings.game_name)
         row.decided_by = _decided_by(match, outcome)
     return row
+
+
+def pairing_row(league: League, stage: Stage, pairing: places.Pairing) -> Pairing:
+    a, b = pairing.a, pairing.b
+    return Pairing(
+        stage=stage.number,
+        label=stage.label,
+        a=None if a is None else agent_name(league, a),
+        b=None if b is None else agent_name(league, b),
+        games=[PairingGame(match_id=match.id, marks=pairing.marks(match)) for match in pairing.matches],
+        winner=pairing.winner,
+        by_lot=pairing.by_lot,
+        alone=pairing.alone,
+        title=pairing.title,
+        points=pairing.points,
+    )
 
 
 def _status(league: League, match: Match) -> MatchStatus:

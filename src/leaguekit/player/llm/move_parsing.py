@@ -13,7 +13,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from leaguekit.player.llm.spellings import Spellings
-from leaguekit.player.llm.statements import Statement, StatementFinder, is_revised, is_said_by_model
+from leaguekit.player.llm.statements import (
+    MAX_SENTENCE,
+    Statement,
+    StatementFinder,
+    is_answered,
+    is_mentioned,
+    is_revised,
+)
 
 # A longer answer does not contain a usable move.
 MAX_CHARACTERS = 20_000
@@ -21,11 +28,16 @@ MAX_CHARACTERS = 20_000
 _THOUGHT = re.compile(r"<(think|thinking|thought|reasoning|scratchpad|analysis)>", re.IGNORECASE)
 _THOUGHT_END = re.compile(r"</(?:think|thinking|thought|reasoning|scratchpad|analysis)>", re.IGNORECASE)
 # Objects that are not JSON: {move: e4}, {'move': 'e4'}, {"move": e4,}.
-_ALMOST_JSON = re.compile(r"\{\s*[\"']?move[\"']?\s*:\s*[\"']?([^\"'{}\n]*?)[\"']?\s*,?\s*\}", re.IGNORECASE)
+_ALMOST_JSON = re.compile(
+    r"\{\s*[\"']?move[\"']?\s*:\s*(?:[\"']?([^\"'{}\n]*?)[\"']?\s*,?\s*(?://[^{}\n]*)?\s*\}|\"([^\"{}\n]+)\"\s*$)",
+    re.IGNORECASE,
+)
 # The fields in which models put the object that they were asked for.
-_WRAPPERS = {"answer", "response", "result", "output", "final", "final_answer", "decision", "arguments", "parameters"}
+_NAMES = {"move", "answer", "final", "final_answer", "decision", "choice"}
+_WRAPPERS = {"response", "result", "output", "action", "arguments", "parameters"}
 _INSIDE_JSON = re.compile(r"(?:\"\s*:|[\[}\]\"]\s*,|\[)\s*$")
-_WRAPPED = re.compile(rf"\"(?:{'|'.join(_WRAPPERS)})\"\s*:\s*$")
+_WRAPPED = re.compile(rf"\"(?:{'|'.join(_NAMES | _WRAPPERS)})\"\s*:\s*$")
+_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _MISSING: Any = object()
 
 
@@ -58,12 +70,12 @@ def read_answer(text: str, options: list[Any], *, others_are_legal: bool = False
 
     With ``others_are_legal`` there are more legal moves than options. Then any ``move`` of a JSON object is read.
     """
-    answer = _without_thoughts(text)
+    answer = _QUOTED_LINE.sub("", _without_thoughts(text))
     if len(answer) > MAX_CHARACTERS:
         return Reading([])
     try:
         spellings = Spellings(options)
-        fields = [*_find_fields(answer)]
+        fields = [*_find_fields(answer, spellings)]
         finder = StatementFinder(spellings)
         if not fields:
             return _read_text(answer, finder)
@@ -108,30 +120,36 @@ def _read_text(answer: str, finder: StatementFinder) -> Reading:
     statements = [statement for statement in statements if not statement.is_later or statement.start > last >= 0]
     final = [statement for statement in statements if statement.is_final]
     if final:
-        statements = final + [statement for statement in statements if statement.start > final[-1].start]
+        statements = [statement for statement in statements if statement.start >= final[-1].start]
     if not statements or not statements[0].moves or not _agree(statements, statements[0].moves):
         return Reading([])
-    return Reading([] if is_revised(text[max(statement.end for statement in statements) :]) else statements[0].moves)
+    rest = text[max(statement.end for statement in statements) :]
+    return Reading([] if is_revised(rest) or is_answered(rest) else statements[0].moves)
 
 
 def _agree(statements: list[Statement], moves: list[Any]) -> bool:
     return all(json.dumps(statement.moves) == json.dumps(moves) for statement in statements)
 
 
-def _find_fields(text: str) -> Iterator[_Field]:
-    """The ``move`` of every JSON object in a text. An object in another field or in a list is not an answer."""
+def _find_fields(text: str, spellings: Spellings) -> Iterator[_Field]:
+    """The ``move`` of every JSON object in a text. An object in another field or in a list is not an answer.
+
+    An object may be a legal move itself.
+    """
     decoder = json.JSONDecoder(object_pairs_hook=_only_one_move)
     start = text.find("{")
     while start >= 0:
         end, value = start + 1, _MISSING
         try:
             found, end = decoder.raw_decode(text, start)
-            value = _move_in(found)
+            value = found if spellings.move(found) else _move_in(found)
         except ValueError:
             if (almost := _ALMOST_JSON.match(text, start)) is not None:
-                end, value = almost.end(), almost[1].strip()
+                end, value = almost.end(), (almost[1] or almost[2] or "").strip()
         if value is not _MISSING:
-            yield _Field(start, end, value, _is_own(text[:start]))
+            yield _Field(
+                start, end, value, _is_own(text[max(start - MAX_SENTENCE, 0) : start], text[end : end + MAX_SENTENCE])
+            )
         start = text.find("{", end)
 
 
@@ -143,17 +161,19 @@ def _only_one_move(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _move_in(found: dict[str, Any]) -> Any:
-    """The ``move`` of an object, or of an object in one of its fields for answers."""
+    """The ``move`` of an object, or what is in its fields for answers. If there are several, none of them counts."""
+    values = []
     for name, value in found.items():
-        if name.lower() == "move":
-            return value
-    inner = [value for name, value in found.items() if name.lower() in _WRAPPERS and isinstance(value, dict)]
-    return _move_in(inner[0]) if len(inner) == 1 else _MISSING
+        if name.lower() in _NAMES:
+            values.append(_move_in(value) if isinstance(value, dict) and name.lower() != "move" else value)
+        elif name.lower() in _WRAPPERS and isinstance(value, dict):
+            values.append(_move_in(value))
+    values = [value for value in values if value is not _MISSING]
+    return values[0] if len(values) == 1 else values or _MISSING
 
 
-def _is_own(before: str) -> bool:
-    """Whether an object after this text is what the model answers."""
+def _is_own(before: str, after: str) -> bool:
+    """Whether an object between these texts is what the model answers."""
     if _INSIDE_JSON.search(before) and not _WRAPPED.search(before):
         return False
-    line = re.split(r"\n|(?<=[.!?])\s", before)[-1]
-    return is_said_by_model(line) and not line.lstrip().startswith(">") and line.count('"') % 2 == 0
+    return not is_mentioned(before, after) and before.rpartition("\n")[2].count('"') % 2 == 0

@@ -32,12 +32,15 @@ class Statement(NamedTuple):
 
 # What may stand between the verb and the move.
 _FILLER = (
-    r"(?:\s|:|：|\b(?:my|the|a|an|it|this|disc|disk|piece|mark|token|stone|cell|square|position|spot|field|column|col|row"
-    r"|slot|move|option|number|in|into|at|on|with|for|to|now|here|den|das|die|der|Feld|Spalte|Zug|auf|mit|le|la|les|"
-    r"case|colonne|coup|en|el|casilla|columna|una|un|o|casa|coluna|il|colonna|casella|vak|kolom|op|de|het|клетку|"
-    r"столбец|ход|列|第)\b)*"
+    r"(?:\s|:|：|\b(?:my|the|a|an|it|this|disc|disk|piece|mark|token|stone|cell|square|position|spot|field|column|col"
+    r"|slot|move|number|x|in|into|at|on|with|for|to|now|here|den|das|die|der|Feld|Spalte|auf|le|la|les|"
+    r"case|colonne|coup|en|el|casilla|columna|una|un|o|casa|coluna|vak|kolom|op|de|het|"
+    r"第)\b)*"
 )
-_VERBS = r"play|use|choose|pick|select|take|throw|go with|go for|drop|place|put|mark|opt for|settle on|answer"
+_VERBS = (
+    r"play|use|choose|pick|select|take|throw|go with|go for|drop|place|put|mark|opt for|settle on|start with|"
+    r"begin with|bid|answer"
+)
 _GERUNDS = r"playing|choosing|picking|selecting|taking|throwing|going with|going for|dropping|placing|opting for"
 _ADVERBS = r"(?:\s+(?:therefore|thus|hence|now|hereby|simply|just|also|will|shall|(?:have )?decided? to))*"
 _I = rf"\bI(?:(?:'ll)?{_ADVERBS}\s+(?:{_VERBS})|(?:'m| am){_ADVERBS}\s+(?:going to (?:{_VERBS})|{_GERUNDS}))\b"
@@ -46,38 +49,34 @@ _ICH = r"\bich (?:spiele|wähle|nehme|setze|ziehe|werfe|lege)\b"
 _JE = r"\bje (?:joue|choisis|prends|place|lance|opte pour|vais jouer|vais choisir)\b"
 _YO = r"\b(?:yo )?(?:juego|elijo|escojo|tomo|coloco|muevo|voy con|lanzo)\b"
 _EU = r"\b(?:eu )?(?:jogo|escolho|coloco|movo|vou jogar|vou de|vou com)\b"
-_IO = r"\b(?:io )?(?:gioco|scelgo|prendo|metto|muovo)\b"
-_IK = r"\bik (?:speel|kies|neem|zet|ga voor)\b"
-_JAG = r"\b(?:jag (?:väljer|spelar)|jeg (?:vælger|velger|spiller))\b"
-_JA = r"\b(?:wybieram|zagrywam)\b"
-_RUSSIAN = r"\b(?:я )?(?:играю|выбираю|хожу|ставлю)\b"
+_IK = r"\bik (?:speel|kies|neem|ga voor)\b"
 _CHINESE = r"我(?:选择|選擇|选|出|下|走)"
-_ARABIC = r"\b(?:أختار|ألعب)\b"
 _HEBREW = r"\bאני (?:בוחר|בוחרת|משחק|משחקת)\b"
-_STATED = rf"{_I}|{_LET_US}|{_ICH}|{_JE}|{_YO}|{_EU}|{_IO}|{_IK}|{_JAG}|{_JA}|{_RUSSIAN}|{_CHINESE}|{_ARABIC}|{_HEBREW}"
+_STATED = rf"{_I}|{_LET_US}|{_ICH}|{_JE}|{_YO}|{_EU}|{_IK}|{_CHINESE}|{_HEBREW}"
 
 _NOUNS = (
-    r"move|answer|choice|decision|action|play|pick|selection|response|throw|Zug|Wahl|Antwort|Entscheidung|coup|choix|"
-    r"réponse|jugada|movimiento|respuesta|elección|jogada|resposta|escolha|mossa|risposta|scelta|zet|keuze|antwoord|"
-    r"ruch|odpowiedź|wybór|drag|svar|ход|ответ|выбор|hamlem|cevap|cevabım|seçimim|答案|정답|选择|走法|手|답|수|선택|"
-    r"إجابتي|حركتي|الجواب|תשובה|המהלך שלי|הבחירה שלי|उत्तर|मेरी चाल"
+    r"move|answer|choice|decision|action|play|pick|selection|response|throw|coup|정답|选择|선택|"
+    r"मेरी चाल"
 )
-_OWN = r"my|the|our|here is my|mein|meine|mon|ma|mi|minha|meu|la mia|il mio|mijn|mój|mitt|mit|мой|我的|私の|나의"
+_OWN = r"my|the|our|here is my|mein|mon|ma|mi|meu|我的|私の"
 _RANKS = r"best|real|actual|true|current|intended|chosen|selected|optimal|recommended|next|own|legal"
-_FINAL = r"final|endgültige|finale|definitiva|definitivo|definitieve|окончательный|最终"
+_FINAL = r"final|finale|definitiva|definitivo|最终"
 _LABEL = (
     rf"(?:(?:{_OWN})\s*)?(?:(?P<final>{_FINAL})\s+|(?:{_RANKS})\s+)*(?:{_NOUNS})"
     rf"(?:\s+(?P<final_after>{_FINAL}))?"
+    r"(?: I (?:choose|play|make|pick))?"
     rf"(?: (?:for|in|on) (?:this|the current|the) (?:round|turn|match|game|move))?"
-    r"\s*(?::|：|=|->|→|\b(?:is|ist|est|es|é|è)\b|是|は|будет)"
+    r"\s*(?::|：|=|->|→|\b(?:is|ist|est|es)\b|是|は)"
 )
 # A label, an instruction, or a statement without a pronoun counts only at the beginning of a clause.
 _CLAUSE = (
     r"(?:^|(?<=[,;:—–，；：(])|(?<= - ))\s*"
-    r"(?:(?:so|and so|therefore|thus|hence|ok|okay|well|now|finally|here|instead|daher|"
-    r"also|donc|asì|así que|portanto|quindi|dus|поэтому|所以|因此)\b[\s,]*)*"
+    r"(?:(?:so|and so|therefore|thus|hence|ok|okay|well|now|finally|here|instead|"
+    r"also|donc|así que|portanto|dus|所以)\b[\s,]*)*"
 )
-_IMPERATIVE = rf"^\s*(?:(?:so|therefore|thus|hence|ok|okay|finally)\b[\s,]*)?(?:(?:{_VERBS})|(?:{_GERUNDS}))\b"
+_IMPERATIVE = (
+    rf"^\s*(?:(?:so|therefore|thus|hence|ok|okay|finally|conclusion)\b[\s,:]*)?(?:(?:{_VERBS})|(?:{_GERUNDS}))\b"
+)
 # A verb after the move.
 _AFTER = (
     r"\s*(?:it is$|を選びます|を選択します|にします|を指します|です$|"
@@ -91,9 +90,11 @@ _CONDITIONS = re.compile(
     r"once (?:I|he|she|it|they|the)|until|whether|example|e\.g|"
     r"format|says?|said|saying|tells?|told|claims?|claimed|wants?|wanted|asks?|asked|orders?|ordered|writes?|wrote|"
     r"thinks|believes|expects|hopes|predicts?|false|untrue|true|pretends|name|named|reads?|wish|why|instead of|"
-    r"rather than|option|plan|scenario|variation|line|idea|candidates?|alternative\w*|consider|lie|myth|joke|mistake|"
-    r"blunder|bad|worst|wrong|losing|that$|that\s+$|opponent's|his|her|their|your|wenn|falls|würde|sagt|si|se|quand|cuando|quando|als|если|когда|бы|"
-    r"jeśli|gdyby|om|hvis|eğer|"
+    r"how many|suggests?|recommends?|try|trying|evaluate|rather than|such as|like|"
+    r"(?:match|round|turn|game)\s+\d+(?=\s*[:—–-])|option|plan|scenario|variation|line|idea|candidates?|alternative\w*|consider|lie|myth|joke|mistake|"
+    r"blunder|bad|worst|wrong|losing|that$|that\s+$|opponent's|his|her|their|your|"
+    r"wenn|falls|würde|sagt|si|se|quand|cuando|quando|"
+    r"als|eğer|(?:do|does|can|must|shall)(?=\s+$)|"
     r"(?:he|she|they|it|opponent|white|black|you|who) (?:plays?|moves?|responds?|replies|answers?))\b|"
     r"如果|若|假如|もし|만약|\bإذا|\bאם\b|अगर",
     re.IGNORECASE,
@@ -101,37 +102,61 @@ _CONDITIONS = re.compile(
 _NEGATIONS = re.compile(
     r"n't\b|\b(?:not|never|no|cannot|nor|neither|without|avoid|avoiding|refuse|hardly|rarely|would|could|might|may|"
     r"should|perhaps|maybe|probably|possibly|almost|nearly|tempted|then|later|next|last|previous|previously|usually|"
-    r"always|often|nicht|keine?n?|nie|niemals|vielleicht|ne|pas|jamais|non|não|nunca|jamás|mai|talvez|quizás|forse|"
-    r"niet|geen|nooit|misschien|nie|nigdy|może|inte|aldrig|ikke|не|нет|никогда|может)\b|n'|不|没|别|ない|않|못|"
+    r"always|often|nicht|keine?n?|nie|niemals|vielleicht|ne|pas|jamais|non|não|nunca|jamás|talvez|quizás|"
+    r"niet|geen|nooit|misschien|nie)\b|n'|不|没|别|ない|않|못|"
     r"\b(?:لا|لن|ليس)\b|\b(?:לא|אל|אולי)\b|नहीं|मत",
     re.IGNORECASE,
 )
+# The other player as a subject.
+_OTHER_SIDE = r"(?:he|she|they|(?:(?:my|the) )?opponent|white|black|[XO])"
 # Words after a move in its sentence, by which it is not stated, or not alone.
 _DOUBTS = re.compile(
     r"\b(?:or|if|unless|but|except|would|could|might|although|though|however|only when|next (?:turn|time|move|round)|"
     r"perhaps|maybe|probably|as a (?:fallback|backup|last resort|decoy|bluff|joke)|"
     r"for (?:(?:my|the|an|your) (?:opponent|enemy|rival)|him|her|them|you|white|black|[XO])|"
-    r"oder|wenn|falls|aber|ou|mais|si|pero|mas|se|ma|als|maar|или|если|но|lub|albo|ale|eller|"
-    r"is (?:not|wrong|bad|a mistake|illegal|false)|loses|lost|was)\b|"
+    r"oder|wenn|falls|aber|ou|mais|si|pero|mas|se|ma|als|maar|"
+    r"is (?:not|wrong|bad|a mistake|illegal|false)|loses|lost|fails|was|(?:and|to) (?:see|check|verify))\b|"
+    rf"[,;]\s+(?:and |then )?{_OTHER_SIDE} \w|"
     r"或|还是|但|または|か、|하지만|또는|\bאו\b|\bאבל\b|\bأو\b",
     re.IGNORECASE,
 )
 # Words after a move in its clause, by which it is a habit, or the past or the future.
 _HABITS = re.compile(
     r"\b(?:later|last|always|usually|normally|sometimes|often|every|previous\w*|next|again|immer|oft|toujours|siempre|"
-    r"sempre|altijd|всегда)\b",
+    r"sempre|altijd)\b",
     re.IGNORECASE,
 )
 # A move may be followed by these. With another word it may be part of something else: "I take 2 steps".
 _FOLLOWED_BY = re.compile(
-    r"\s*(?:$|[.,;:!)\]。，；：！、)]|[—–(]|- |\b(?:because|since|as|so|to(?!\s+\d)|for|which|and|in order|here|now|"
+    r"\s*(?:$|[.,;:!)\]。，；：！、)]|[—–(]|- |\b(?:because|since|as (?:it|this|that|they|he|she|I|we|there)|so|"
+    r"to(?! (?:\d|be\b))|for(?! granted| the (?:analysis|sake))|over|which|and|in order|here|now|"
     r"this (?:turn|time|round)|with|where|ponder|square|cell|column|spot|weil|denn|da|um|car|parce|pour|afin|porque|"
-    r"para|ya que|pois|perché|per|want|omdat|om te|потому|чтобы|так как|так|bo|ponieważ|för|fordi|çünkü)\b|"
+    r"para|ya que|pois|want|omdat|om te|çünkü)\b|"
     r"因为|以|来|，|لأن|כי)",
     re.IGNORECASE,
 )
-_LINK = r"\s*(?:[,;/&]|->|→|\b(?:and|then|and then|und|et|y|e|en|и)\b|和)?\s*"
+# The same for a move that is a verb itself: "I check the board", "I cooperate with your request".
+_VERB_FOLLOWED_BY = re.compile(
+    r"\s*(?:$|[.,;:!)\]。，；：！、)]|[—–(]|- |\b(?:because|since|now|here|this (?:turn|time|round)|in order)\b)",
+    re.IGNORECASE,
+)
+# Before or after an object, words that say that it is not the answer to this question.
+_ABOUT_ANOTHER = re.compile(
+    rf"\b(?:examples?|previous(?:ly)?|earlier|last (?:move|answer|choice|response)|opponent's|"
+    rf"{_OTHER_SIDE} (?:will |would |may |might )?(?:plays?|answers?|sends?|chooses?|says?))\b[^:.,;!]*[:,(]?$",
+    re.IGNORECASE,
+)
+_PREDICATE = re.compile(r"[ \t`*,)]*(?:is|was|has|had|would|could|might|may|will|loses|fails)\b", re.IGNORECASE)
+_FENCE_START = re.compile(r"```\w*\s*$")
+_CONTINUED = re.compile(r"[ \t`*]*[^\W\d_]")
+_LINK = r"\s*(?:[,;/&]|->|→|\b(?:and|then|and then|und|et|y|e|en)\b|和)?\s*"
 # By these words the text after a statement takes it back.
+_REPLY = re.compile(
+    rf"(?:^|[.!\n])\s*(?:then |and |but )?{_OTHER_SIDE} (?:then |will |can |could |would )?"
+    r"(?:plays?|repl(?:y|ies)|responds?|answers?|takes?|blocks?|wins?|drops?|places?)\b|\bI lose\b|"
+    r"\b(?:that|this|it) (?:then )?(?:loses|fails)\b",
+    re.IGNORECASE,
+)
 _REVISIONS = re.compile(
     r"\b(?:wait|actually|on second thoughts?|second thoughts?|hmm+|scratch that|correction|nope|sorry|"
     r"chang(?:e|ed|ing) my mind|instead|reconsider\w*|never ?mind|kidding|joking|jk|lie|lied|lying|mistake|mistaken|"
@@ -139,7 +164,8 @@ _REVISIONS = re.compile(
     r"not (?:legal|possible|allowed|available|my|really|what|the)|illegal|taken|occupied|full|cannot|can't|impossible|"
     r"wrong|strike that|I mean|p\.\s?s|revis\w+|retract\w*|false|not true|opposite|unless|"
     r"warte|doch|falsch|moment|attends|attendez|pardon|espera|perdón|mejor|espere|aspetta|anzi|wacht|"
-    r"подожди|стоп|нет|хотя|czekaj|vänta)\b|\b(?:no|non|nein|nee)\s*[,.!:;—–-]|,\s*(?:er|erm|uh|um)\s*,|(?m:^\W*not\W*$)|等等|不对|やっぱり|待って|아니|\bרגע\b|\bבעצם\b|\bلا\b|انتظر",
+    r"подожди|стоп|нет|хотя|czekaj|vänta)\b|\b(?:no|non|nein|nee)\s*[,.!:;—–-]|,\s*(?:er|erm|uh|um)\s*,|(?m:^\W*not\W*$)|"
+    r"等等|不对|やっぱり|待って|아니|\bרגע\b|\bבעצם\b|\bلا\b|انتظر",
     re.IGNORECASE,
 )
 # A further token with a digit is another move, or a part of this one.
@@ -147,7 +173,7 @@ _NEXT_TOKEN = re.compile(rf"{_LINK}[^\W\d_]{{0,2}}\d")
 _CHOICE = re.compile(r"\b(?:moves?|choices?|options?|choose|chooses|pick|picks|play|plays)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?:[^\n.!?。！？।]|[.!?](?!\s|$|[\"')\]*]))+[.!?。！？।]*")
 _LATER = re.compile(
-    r"\b(?:then|next|later|afterwards|dann|danach|ensuite|puis|después|luego|depois|poi|dan|daarna|потом)\b",
+    r"\b(?:then|next|later|afterwards|dann|danach|ensuite|puis|después|luego|depois|dan|daarna)\b",
     re.IGNORECASE,
 )
 _CLAUSE_ENDS = re.compile(r"[,;:—–，；：]|\s-\s")
@@ -159,14 +185,32 @@ _MARKED_FINAL = re.compile(
 )
 _BULLET = re.compile(r"\s*(?:[-*+•·]|\d+[.)])\s")
 _EMOJI = "\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d"
-_SYMBOLS = re.compile(rf"^[\s*_`'\"#{_EMOJI}]+|[\s*_`'\".!:。！।{_EMOJI}]+$")
+_SYMBOLS = re.compile(r"^[\s*_`'\"#]+|[\s*_`'\".!:。！।]+$")
 _DECORATION = " \t*_`'\"“”„«»「」.!。！~#:"
-_PLACE = r"(?:(?:cell|square|position|spot|column|col|field|Spalte|Feld|colonne|columna|coluna|kolom|move|option)\s+)?"
+_PLACE = r"(?:(?:cell|square|position|spot|column|col|field|Spalte|Feld|colonne|columna|coluna|kolom|move)\s+)?"
 
 
 def is_revised(text: str) -> bool:
     """Whether a text that follows a statement takes it back."""
     return _REVISIONS.search(text) is not None
+
+
+def is_mentioned(before: str, after: str) -> bool:
+    """Whether a text speaks about what is between these two parts, rather than answers with it."""
+    sentence = re.split(r"\n|(?<=[.!?])\s", _FENCE_START.sub("", before).rstrip())[-1]
+    line = re.split(r"\n|(?<=[.!?])\s", before)[-1]
+    return (
+        not is_said_by_model(line)
+        or re.search(rf"\b{_OTHER_SIDE}\b", _CLAUSE_ENDS.split(line)[-1], re.IGNORECASE) is not None
+        or _ABOUT_ANOTHER.search(sentence) is not None
+        or (_CONTINUED.match(after) is not None and _FOLLOWED_BY.match(after) is None)
+        or _PREDICATE.match(after) is not None
+    )
+
+
+def is_answered(text: str) -> bool:
+    """Whether a text that follows a statement goes on with the reply of the other player, as in a line of thought."""
+    return _REPLY.search(text) is not None
 
 
 def is_said_by_model(before: str) -> bool:
@@ -190,6 +234,8 @@ class StatementFinder:
         self._move = re.compile(move)
         self._object = re.compile(rf"(?i:{_FILLER}){move}")
         self._spaced = re.compile(rf"\s+{move}")
+        # In chess: "1. e4".
+        self._move_number = re.compile(r"(?<!\S)\d{1,3}\.\s?(?=[KQRBNOa-h])" if spellings.is_chess else "(?!)")
         self._after = re.compile(rf"(?:{_CLAUSE}|^\s*(?:私は|저는|मैं)\s*){move}{_AFTER}")
         self._bare = re.compile(rf"(?i:{_PLACE}){move}")
         self._next_move = re.compile(rf"{_LINK}{move}")
@@ -199,6 +245,9 @@ class StatementFinder:
         found = [*self._marked(text)]
         heading = line = ""
         for sentence in _SENTENCE.finditer(text):
+            if line.lower().startswith("how many"):
+                line = ""
+                continue
             is_new_line = text[sentence.start() - 1 : sentence.start()] in ("", "\n")
             # A line that is not a sentence may be the heading of the next one.
             heading = line if is_new_line and not _is_ended(line) else heading if not is_new_line else ""
@@ -211,12 +260,14 @@ class StatementFinder:
     def clean(self, text: str) -> str:
         """A text without marks of emphasis, code fences, and what is quoted from somebody else."""
         text = re.sub(r"^[ \t]*```\w*[ \t]*$", "", text, flags=re.MULTILINE)
-        text = re.sub(r"^[ \t]*>.*$", "", text, flags=re.MULTILINE)
         text = text.replace("’", "'").replace("‘", "'")
         text = _QUOTED.sub(self._unquote, text)
+        text = re.sub(rf"[{_EMOJI}]", "", text)
         text = re.sub(r"\*\*|__|`|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)", "", text)
+        text = re.sub(r"\$(?=[\d\\])|(?<=\})\$|\\[()\[\]]", "", text)
+        text = self._move_number.sub("", text)
         # A label may stand on a line of its own.
-        return re.sub(r"([:：])[ \t]{0,9}\n{1,3}[ \t]{0,9}(?![-*+•]\s)", r"\1 ", text)
+        return re.sub(r"([:：])[ \t]{0,9}\n{1,3}[ \t]{0,9}(?![-*+•]\s|\d+[.)]\s)", r"\1 ", text)
 
     def _unquote(self, quoted: re.Match[str]) -> str:
         content = next((group for group in quoted.groups() if group is not None), "").strip(" .!,`*")
@@ -232,6 +283,7 @@ class StatementFinder:
         found += [(one, self._spaced.match(sentence, one.end())) for one in _DIRECT.finditer(sentence)]
         found += [(one, one) for one in self._after.finditer(sentence)]
         for beginning, move in found:
+            is_verb = beginning.re is _DIRECT
             groups = beginning.groupdict()
             start, end = offset + beginning.start(), offset + (move or beginning).end()
             before = sentence[: beginning.start()]
@@ -239,7 +291,11 @@ class StatementFinder:
             if not is_said_by_model(before) or _CONDITIONS.search(heading):
                 if move and _LATER.search(before):
                     yield Statement(start, end, [], is_later=True)
-            elif move and self._is_alone(sentence, move.end(), is_imperative=bool(groups.get("imperative"))):
+            elif (
+                move
+                and self._is_alone(sentence, move.end(), is_imperative=bool(groups.get("imperative")))
+                and not (is_verb and not _VERB_FOLLOWED_BY.match(sentence, move.end()))
+            ):
                 yield Statement(start, end, self._spellings.move(move["move"]), is_final)
             elif groups.get("label") and (is_final or move):
                 # A label with something else is a statement too, but not of one legal move.
@@ -249,7 +305,7 @@ class StatementFinder:
         """Whether the move that ends here is the only one, and nothing after it makes it doubtful."""
         rest = sentence[end:].lstrip("*`'\"_")
         if is_imperative and rest.strip(" .!"):
-            return rest.lstrip().startswith(("because", "since", "to "))
+            return rest.lstrip().startswith(("because", "since")) and not _DOUBTS.search(rest)
         if (
             not _FOLLOWED_BY.match(rest)
             or _DOUBTS.search(rest)
@@ -259,7 +315,7 @@ class StatementFinder:
             return False
         if _HABITS.search(_CLAUSE_ENDS.split(rest)[0]):
             return False
-        in_brackets = re.match(r"\s*[(:]([^)]*)", rest)
+        in_brackets = re.match(r"\s*[(:](?!not\b)([^)]*)", rest)
         return in_brackets is None or not self._move.search(in_brackets[1])
 
     def _bare_lines(self, text: str) -> Iterator[Statement]:

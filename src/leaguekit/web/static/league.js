@@ -1,6 +1,7 @@
 // The front page: the current state of the league, live.
 
 import { h, linked, matchLink, name, show, table, withNames, withNamesAndIds, screenReaderText, agentLabel } from "./elements.js";
+import { pairings } from "./pairings.js";
 import { drawing } from "./pictures.js";
 import {
   agentState,
@@ -29,6 +30,7 @@ export function render(main, live) {
   show(
     main,
     opening(live.league, rows),
+    pairings(live),
     h("div.front", standings(live.league, rows), h("div.side", inPlay(live), results(live), news(live))),
   );
   if (!reducedMotion.matches) animateRows(main, before);
@@ -36,7 +38,9 @@ export function render(main, live) {
 
 function opening(league, rows) {
   const { champion, waits_for: waits } = league;
-  const rounds = league.total_rounds ? `round ${league.round} of ${league.total_rounds}` : "no schedule yet";
+  const numbered = league.total_rounds ? `round ${league.round} of ${league.total_rounds}` : "no schedule yet";
+  // The number of games in a bracket is not known before its end.
+  const rounds = league.view === "bracket" && league.round_label ? league.round_label : numbered;
   return h(
     "section.opening",
     { "aria-labelledby": "heading" },
@@ -51,9 +55,14 @@ function opening(league, rows) {
       h(
         "p.progress",
         h("progress", { max: league.total_matches, value: league.matches_played, "aria-label": "Matches played" }),
-        h("span", `${league.matches_played} of ${plural(league.total_matches, "match", "matches")}`),
+        h(
+          "span",
+          `${league.matches_played} of ${plural(league.total_matches, "match", "matches")}`,
+          league.view === "bracket" && !champion && " drawn so far",
+        ),
       ),
     champion && h("p.champion", linked(league.first, champion, ...rows)),
+    league.view === "bracket" && league.end_reason && h("p", linked(league.end_reason, ...rows)),
     next(league),
     waits.length > 0 && h("p.notice", "Waits for ", waits.map((what, place) => [place > 0 && "; ", what])),
     league.pure_chance && rows.length > 0 && h(
@@ -77,10 +86,13 @@ function next({ state, paused, round, starts_at: starts }) {
 
 function standings(league, rows) {
   const heading = league.champion ? "Final table" : "Standings";
+  const tieBreaks = league.tie_breaks.filter((tieBreak) => tieBreak in TIE_BREAKS);
   // On a small screen only those tie-breaks have a column that were needed.
   const isNeeded = (value) => league.matches_played > 0 && rows.some((row) => row[value] !== null);
   // They need the room of the movement there.
   const hasTechnical = rows.some((row) => row.technical_losses > 0);
+  // With many tie-breaks, an empty column would take the room of the names.
+  const showsTechnical = hasTechnical || tieBreaks.length < 3;
   const shown = rows.map((row) => ({
     key: row.id,
     kind: row.out || row.state === "SUSPENDED" ? "absent" : null,
@@ -92,9 +104,8 @@ function standings(league, rows) {
       row.wins,
       row.draws,
       row.losses,
-      row.technical_losses || "",
-      row.head_to_head ?? "",
-      row.sonneborn_berger ?? "",
+      ...(showsTechnical ? [row.technical_losses || ""] : []),
+      ...tieBreaks.map((tieBreak) => row[tieBreak] ?? ""),
       row.points,
     ],
   }));
@@ -115,9 +126,13 @@ function standings(league, rows) {
             [short("W", "on"), "n"],
             [short("D", "rawn"), "n"],
             [short("L", "ost"), "n"],
-            [h("span", { title: "Of those lost, without play" }, "Tech."), hasTechnical ? "n" : "n less"],
-            [abbreviation("H2H", HEAD_TO_HEAD), isNeeded("head_to_head") ? "n" : "n less"],
-            [abbreviation("SB", SONNEBORN_BERGER), isNeeded("sonneborn_berger") ? "n" : "n less"],
+            ...(showsTechnical
+              ? [[h("span", { title: "Of those lost, without play" }, "Tech."), hasTechnical ? "n" : "n less"]]
+              : []),
+            ...tieBreaks.map((tieBreak) => [
+              h("abbr", { title: TIE_BREAKS[tieBreak][1] }, TIE_BREAKS[tieBreak][0]),
+              isNeeded(tieBreak) ? "n" : "n less",
+            ]),
             [short("P", "oin", "ts"), "n points"],
           ],
           shown,
@@ -132,9 +147,15 @@ function standings(league, rows) {
   );
 }
 
-const HEAD_TO_HEAD = "Head-to-head: points in the matches among the players with equal points";
-const SONNEBORN_BERGER = "Sonneborn–Berger: the points of beaten opponents, and half the points of those drawn with";
-const abbreviation = (text, title) => h("abbr", { title }, text);
+// The tie-breaks with a column: its head, and what it means.
+const TIE_BREAKS = {
+  buchholz: ["BH", "Buchholz: the points of all opponents"],
+  head_to_head: ["H2H", "Head-to-head: points in the matches among the players with equal points"],
+  sonneborn_berger: [
+    "SB",
+    "Sonneborn–Berger: the points of beaten opponents, and half the points of those drawn with",
+  ],
+};
 
 // What decided between players with equal points, and what can.
 const decisions = (league, rows) => [
@@ -142,10 +163,9 @@ const decisions = (league, rows) => [
   h(
     "details.small.soft",
     h("summary", "How the order is decided"),
-    h("p", `By ${league.order}. `, "H2H and SB are shown only where they were needed."),
-    h("p", `${HEAD_TO_HEAD}.`),
-    h("p", `${SONNEBORN_BERGER}.`),
-    h("p", "Players who are equal in all of that share a rank, written 1=."),
+    h("p", `By ${league.order}. `, league.tie_breaks.length > 0 && "H2H and SB are shown only where they were needed."),
+    league.tie_breaks.filter((one) => one in TIE_BREAKS).map((one) => h("p", `${TIE_BREAKS[one][1]}.`)),
+    league.tie_breaks.length > 0 && h("p", "Players who are equal in all of that share a rank, written 1=."),
     h("p", "SHA-256 of the seed, from which draws and lots are made: ", h("code.hash", league.seed_commitment)),
     league.seed_hex && h("p", "The seed: ", h("code.hash", league.seed_hex)),
   ),

@@ -62,7 +62,9 @@ export function render(main, data, live) {
   if (shown?.match.match_id !== match.match_id) stop();
   shown = data;
   again = () => render(main, data, live);
-  const now = { ...data.in_play, ...live?.playing[match.match_id] };
+  // At the end of the match the stream has it no more, before its page is requested again.
+  here.live = live?.playing[match.match_id] ?? here.live;
+  const now = { ...data.in_play, ...here.live };
   show(
     main,
     neighbours(data),
@@ -314,7 +316,7 @@ function game(data) {
       here.picture && boardOf(here.picture, match),
       h("ol.moves", { start: first + 1 }, played.slice(first)),
     ),
-    h("p.soft.small", "Keys: ← and → step; with Shift they lead to the match before and after."),
+    h("p.soft.small.keys", "Keys: ← and → step; with Shift they lead to the match before and after."),
   );
 }
 

@@ -49,7 +49,7 @@ function grid({ rows, row_labels: rowLabels = [], column_labels: columnLabels = 
       const shown = text && (text === DISC ? disc(at, top, colour) : letters(text, at, top, colour));
       if (!by) return [kind && svg(`rect.${kind}`, box), shown];
       choices += 1;
-      const place = `row ${rowLabels[y] ?? y + 1}, column ${columnLabels[x] ?? x + 1}: ${text || "free"}`;
+      const place = `row ${rowLabels[y] ?? y + 1}, column ${columnLabels[x] ?? x + 1}: ${cellText(found).replace("–", "free")}`;
       const label = moveText(moves[y][x]);
       return svg(
         "g.choice",
@@ -62,7 +62,7 @@ function grid({ rows, row_labels: rowLabels = [], column_labels: columnLabels = 
   const label = (text, x, y) => svg("text.label", { x, y, "font-size": 11 }, shortened(text));
   const scale = rows[0].length > 10 ? 1 : rows[0].length > 4 ? 1.5 : 2.1;
   return svg(
-    "svg",
+    rows[0].length > 4 ? "svg" : "svg.small",
     {
       viewBox: `0 0 ${left + width + 1} ${height + bottom + 1}`,
       width: Math.round((left + width + 1) * scale),
@@ -95,7 +95,10 @@ function lines(left, width, height) {
   return [...across, ...down].join("");
 }
 
-const cellText = (found) => (typeof found === "string" ? found : found.text) || "–";
+const cellText = (found) => {
+  const { text, colour = "" } = typeof found === "string" ? { text: found } : found;
+  return [colour, text === DISC && colour ? "" : text].filter(Boolean).join(" ") || "–";
+};
 const inWords = (rows, labels) =>
   rows.map((row, y) => `${labels[y] ? `${labels[y]}: ` : ""}${row.map(cellText).join(" ")}`).join("; ");
 

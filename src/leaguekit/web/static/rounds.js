@@ -14,12 +14,19 @@ export async function load(what, get) {
   return { rounds, round: number ? await get(`api/rounds/${encodeURIComponent(number)}`) : null };
 }
 
-export function render(main, { rounds, round }) {
+// The number of games in a bracket is not known before its end.
+function heading({ total }, { round_id: number, label }, league) {
+  const of = league?.view === "bracket" ? "" : ` of ${league?.total_rounds || total}`;
+  return `Round ${number}${of}${label && label !== `Round ${number}` ? `: ${label}` : ""}`;
+}
+
+export function render(main, { rounds, round }, live) {
   show(
     main,
-    h("h1", { tabindex: "-1" }, round ? `Round ${round.round.round_id} of ${rounds.total}` : "Rounds"),
+    h("h1", { tabindex: "-1" }, round ? heading(rounds, round.round, live?.league) : "Rounds"),
+    live?.league.advancement && h("p.soft", withNames(live.league.advancement, ...Object.values(live.standings))),
     round
-      ? [choice(rounds, round.round.round_id), matches(round)]
+      ? [choice(rounds, round.round.round_id), matches(round, live?.league.view)]
       : h("p.soft", "There is no schedule yet: the league has not begun."),
   );
 }
@@ -35,7 +42,7 @@ function choice(rounds, here) {
         {
           href: `#/rounds/${round.round_id}`,
           class: mark(round).replace(" ", "-"),
-          title: `${mark(round)}, ${round.played} of ${round.matches} played`,
+          title: `${round.label ? `${round.label}: ` : ""}${mark(round)}, ${round.played} of ${round.matches} played`,
           "aria-current": round.round_id === here ? "page" : null,
         },
         round.round_id,
@@ -44,7 +51,9 @@ function choice(rounds, here) {
   );
 }
 
-function matches({ round, rests, matches: list, total }) {
+function matches({ round, rests, byes, points, matches: list, total }, view) {
+  const names = (agents) => agents.map((agent, place) => [place > 0 && ", ", agentLabel(agent)]);
+  const others = rests.filter((agent) => !byes.some((one) => one.id === agent.id));
   return [
     h(
       "p.soft",
@@ -52,18 +61,24 @@ function matches({ round, rests, matches: list, total }) {
       `${round.wins} won, ${round.draws} drawn, ${round.technical_losses} lost technically`,
       round.announced_at && [". Announced at ", moment(round.announced_at)],
     ),
-    rests.length > 0 && h(
-      "p",
-      "No match in this round: ",
-      rests.map((agent, place) => [place > 0 && ", ", agentLabel(agent)]),
-    ),
-    matchTable(`Matches of round ${round.round_id}`, list),
+    byes.length > 0 && h("p", "A bye, which counts as a win: ", names(byes)),
+    // In a bracket, most of these players are out.
+    others.length > 0 && view !== "bracket" && h("p", "No match in this round: ", names(others)),
+    Object.keys(points).length > 0 && view !== "bracket" &&
+      h("p.soft.small", "In parentheses: the points before this round."),
+    matchTable(`Matches of round ${round.round_id}`, list, view === "bracket" ? {} : points),
     total > MAX_MATCHES && h("p.soft", `The first ${MAX_MATCHES} of ${total} matches.`),
   ];
 }
 
-export function matchTable(caption, list) {
-  const side = (match, agent) => h("span", { class: match.winner === agent.id ? "winner" : null }, agentLabel(agent));
+// With the points of the players, if they are known.
+export function matchTable(caption, list, points = {}) {
+  const side = (match, agent) => h(
+    "span",
+    { class: match.winner === agent.id ? "winner" : null },
+    agentLabel(agent),
+    agent.id in points && h("span.soft.small", ` (${points[agent.id]})`),
+  );
   return table(
     caption,
     [["Match", ""], ["Player A", "who"], ["Points", "n score"], ["Player B", "who"], ["How it came", "why"]],

@@ -1,0 +1,142 @@
+"""``league simulate --until``: pairs of games between two strategies until a question is decided."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+
+from leaguekit.cli import CommandError
+from leaguekit.cli.comparison_report import wrap
+from leaguekit.cli.simulation_progress import Progress
+from leaguekit.cli.tables import json_line, pluralize, warn_of_replaced_moves
+from leaguekit.sim.direct import AsyncStrategyError, Entrant
+from leaguekit.sim.interrupts import noted_interrupts
+from leaguekit.sim.pairs import PairedGames
+from leaguekit.sim.sprt import BOUND, CONFIDENCE, ERROR_RATE, MAX_ELO, Decision, SequentialTest
+
+_NUMBER = r"([+-]?\d{1,6}(?:\.\d{1,6})?)"
+
+
+def sequential_test(text: str) -> SequentialTest:
+    """The type of --until."""
+    found = re.fullmatch(rf"sprt={_NUMBER},{_NUMBER}", text.replace("\N{MINUS SIGN}", "-"))
+    if found is None:
+        raise argparse.ArgumentTypeError(f"it must be sprt=LOW,HIGH with two numbers, such as sprt=0,30; got {text!r}")
+    low, high = map(float, found.groups())
+    if max(abs(low), abs(high)) > MAX_ELO:
+        raise argparse.ArgumentTypeError(
+            f"both differences must be between -{MAX_ELO} and {MAX_ELO} Elo, because beyond the error rates do not "
+            f"hold; got {text!r}. A larger difference is decided after few games anyway"
+        )
+    if high - low < 1:
+        raise argparse.ArgumentTypeError(
+            f"the second difference must be at least 1 Elo above the first, as in sprt=0,30; got {text!r}"
+        )
+    return SequentialTest.of(low, high)
+
+
+def compare_until_decided(options: argparse.Namespace, first: Entrant, second: Entrant) -> int:
+    """Play pairs of games until the test decides, and print the decision."""
+    test: SequentialTest = options.until
+    if first.name == second.name:
+        first, second = (one._replace(name=f"{one.name} ({which})") for one, which in ((first, "1"), (second, "2")))
+    names = first.name, second.name
+    games, progress = PairedGames(options.game, first, second, test), Progress(quiet=options.json)
+    decision: Decision | None = None
+    with noted_interrupts() as interrupted, progress:
+        for seed in range(options.seed, options.seed + options.seeds):
+            try:
+                games.play(seed)
+            except AsyncStrategyError as error:
+                raise CommandError(str(error)) from None
+            decision = test.decision()
+            if decision or interrupted:
+                break
+            progress.update(
+                max(abs(test.ratio()) / BOUND, test.count / options.seeds),
+                lambda seconds: f"to a decision: {_so_far(test)}, {2 * test.count / seconds:,.0f} games per second",
+            )
+    if options.json:
+        print(json_line(_as_json(options, names, games, decision, progress)))
+    else:
+        is_limit = test.count == options.seeds
+        print("\n".join(map(wrap, _sentences(names, games, decision, is_limit=is_limit))))
+        print(wrap(f"{pluralize(2 * test.count, 'game')} of {options.game} in {progress.seconds:.2f} s"))
+    warn_of_replaced_moves(dict(zip(names, games.origins, strict=True)))
+    if interrupted and decision is None:
+        return 130
+    return int(any(origins.total and origins.replaced == origins.total for origins in games.origins))
+
+
+def _so_far(test: SequentialTest) -> str:
+    difference = test.difference()
+    return f"{pluralize(test.count, 'pair')}, {_elo(difference.elo)} Elo"
+
+
+def _sentences(
+    names: tuple[str, str], games: PairedGames, decision: Decision | None, *, is_limit: bool
+) -> Iterator[str]:
+    first, second = names
+    test = games.test
+    low, high = (_elo(elo).removeprefix("+") for elo in (test.low, test.high))
+    pairs, rate = pluralize(test.count, "pair"), f"{100 * ERROR_RATE:.0f}"
+    if decision == "above_low":
+        yield f"Decided after {pairs} of games: {first} is more than {low} Elo above {second}."
+        yield f"If it were {low} or less above, this would be decided in at most about {rate} of 100 tests."
+    elif decision == "below_high":
+        yield f"Decided after {pairs} of games: {first} is less than {high} Elo above {second}."
+        yield f"If it were {high} or more above, this would be decided in at most about {rate} of 100 tests."
+    else:
+        why = "the limit; more --seeds may decide it" if is_limit else "where it was interrupted"
+        yield f"Not decided after {pairs} of games, {why}."
+        yield f"The question was whether {first} is more than {low} or less than {high} Elo above {second}."
+    difference = test.difference()
+    yield (
+        f"Estimate: {_elo(difference.elo)} Elo, in {100 * CONFIDENCE:.0f} of 100 tests within the interval "
+        f"{_elo(difference.low)} to {_elo(difference.high)}. Elo is normalised: 347 are one standard deviation of the "
+        "score of a game."
+    )
+    counts = ", ".join(map(str, reversed(test.pairs)))
+    yield f"{first} scored {test.share:.1%}, a draw as half. Pairs with a score of 2, 1½, 1, ½ and 0: {counts}."
+    if test.count in test.pairs:
+        yield "All pairs scored alike. If neither the game nor the strategies use chance, every pair is the same."
+    if games.luck:
+        yield games.luck
+
+
+def _elo(elo: float) -> str:
+    """A difference as people write it: "+7.5", "0", "−12"."""
+    return "0" if not round(elo, 1) else f"{round(elo, 1):+g}".replace("-", "\N{MINUS SIGN}")
+
+
+def _as_json(
+    options: argparse.Namespace,
+    names: tuple[str, str],
+    games: PairedGames,
+    decision: Decision | None,
+    progress: Progress,
+) -> dict[str, object]:
+    test = games.test
+    difference = test.difference()
+    return {
+        "game": options.game,
+        "first_seed": options.seed,
+        "seeds": options.seeds,
+        "strategies": names,
+        "low": test.low,
+        "high": test.high,
+        "error_rate": ERROR_RATE,
+        "decision": decision,
+        "pairs": test.count,
+        "games": 2 * test.count,
+        "pairs_by_score": dict(zip(("0", "0.5", "1", "1.5", "2"), test.pairs, strict=True)),
+        "score": round(test.share, 6),
+        "elo": round(difference.elo, 3),
+        "interval_95": [round(difference.low, 3), round(difference.high, 3)],
+        "log_likelihood_ratio": round(test.ratio(), 6),
+        "bound": round(BOUND, 6),
+        "moves": [{"total": one.total, "replaced": one.replaced} for one in games.origins],
+        "seconds": round(progress.seconds, 3),
+        "cpu_seconds": round(progress.cpu_seconds, 3),
+    }

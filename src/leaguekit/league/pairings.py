@@ -1,0 +1,125 @@
+"""Who meets whom, as pages, the terminal and the report show it: the stages of a bracket, or the round drawn last."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal, NamedTuple
+
+from leaguekit.formats.base import BracketPlace, BracketStage
+from leaguekit.league.figures import Mark, mark
+from leaguekit.league.records import Match
+from leaguekit.league.standings import WIN_POINTS
+from leaguekit.league.state import League
+from leaguekit.league.tournaments import tournament_so_far
+
+View = Literal["bracket", "rounds"]
+
+
+class Pairing(NamedTuple):
+    """Two players that meet, or a player without an opponent. A player that is not known yet is None."""
+
+    a: str | None
+    b: str | None
+    matches: list[Match]
+    winner: str | None = None
+    by_lot: bool = False
+    # Why ``a`` has no opponent.
+    alone: Literal["bye", "rests"] | None = None
+    title: str = ""
+    # The points of both before the round; only in rounds.
+    points: tuple[int, int] | None = None
+
+    def marks(self, match: Match) -> tuple[Mark, Mark] | None:
+        """The result of one of its matches for ``a`` and for ``b``; None if it has not ended."""
+        if not match.has_ended or self.a is None or self.b is None:
+            return None
+        return mark(match, self.a), mark(match, self.b)
+
+
+class Stage(NamedTuple):
+    """A stage of a bracket, or a round."""
+
+    number: int
+    label: str
+    pairings: list[Pairing]
+
+
+def view_of(league: League) -> View:
+    return "bracket" if _bracket(league) else "rounds"
+
+
+def advancement(league: League) -> str:
+    """A sentence about how a player advances, or what decides. It has ids of players if the format names them."""
+    made = league.settings.known_format
+    return made.describe(league.seeding) if made is not None and league.seeding else league.settings.advancement
+
+
+def stages(league: League) -> list[Stage]:
+    """The stages of the bracket; without one the round drawn last, or nothing if all rounds are known at the start."""
+    if bracket := _bracket(league):
+        met: dict[frozenset[str | None], list[Match]] = {}
+        for match in league.matches.values():
+            met.setdefault(frozenset(match.players), []).append(match)
+        return [
+            Stage(number, stage.label, [_in_bracket(place, met) for place in stage.places])
+            for number, stage in enumerate(bracket, start=1)
+        ]
+    return [round_stage(league, len(league.rounds))] if league.draws_rounds and league.rounds else []
+
+
+def visible_stages(league: League, most: int) -> list[Stage]:
+    """The stages of a bracket with at most so many places; of a round at most so many pairings, and players without."""
+    found = stages(league)
+    if view_of(league) == "rounds":
+        return [stage._replace(pairings=_limited(stage.pairings, most)) for stage in found]
+    return [stage for stage in found if len(stage.pairings) <= most]
+
+
+def _limited(pairings: list[Pairing], most: int) -> list[Pairing]:
+    met = [pairing for pairing in pairings if pairing.alone is None]
+    alone = [pairing for pairing in pairings if pairing.alone is not None]
+    return met[:most] + alone[:most]
+
+
+def round_stage(league: League, round_id: int) -> Stage:
+    """A round with the points of the players before it, the leaders first; then the players without an opponent."""
+    round_ = league.rounds[round_id - 1]
+    points = points_before(league, round_id)
+    pairings = [_in_round(league.matches[name], points) for name in round_.matches]
+    pairings.sort(key=lambda pairing: sorted(pairing.points or (), reverse=True), reverse=True)
+    for player in league.idle_players(round_):
+        if player in round_.byes:
+            pairings.append(Pairing(player, None, [], alone="bye", points=(points[player], 0)))
+        elif league.players[player].out is None:
+            pairings.append(Pairing(player, None, [], alone="rests", points=(points[player], 0)))
+    return Stage(round_id, round_.label or f"Round {round_id}", pairings)
+
+
+def points_before(league: League, round_id: int) -> Counter[str]:
+    """The points of the players before a round."""
+    points: Counter[str] = Counter()
+    for round_ in league.rounds[: round_id - 1]:
+        points.update(dict.fromkeys(round_.byes, WIN_POINTS))
+        for match in (league.matches[name] for name in round_.matches):
+            if match.outcome is not None:
+                points[match.a] += match.outcome.points_a
+                points[match.b] += match.outcome.points_b
+    return points
+
+
+def _bracket(league: League) -> list[BracketStage]:
+    made = league.settings.known_format
+    return [] if made is None or not league.draws_rounds else made.bracket(tournament_so_far(league))
+
+
+def _in_bracket(place: BracketPlace, met: dict[frozenset[str | None], list[Match]]) -> Pairing:
+    matches = met.get(frozenset((place.a, place.b)), [])
+    alone: Literal["rests"] | None = "rests" if place.rests else None
+    return Pairing(place.a, place.b, matches, place.winner, place.by_lot, alone, place.title)
+
+
+def _in_round(match: Match, points: Counter[str]) -> Pairing:
+    winner = None
+    if match.outcome is not None and WIN_POINTS in (match.outcome.points_a, match.outcome.points_b):
+        winner = match.a if match.outcome.points_a == WIN_POINTS else match.b
+    return Pairing(match.a, match.b, [match], winner, points=(points[match.a], points[match.b]))
