@@ -35,9 +35,9 @@ demo: $(RUNTIME)
 	@if test -t 1; then slow="--announce-lead 4 --move-delay 0.7" stay=--stay; fi; \
 	echo "First of two leagues: even/odd, the game of the specification. It is pure luck."; \
 	$(LEAGUE) $$slow || exit; \
-	printf '\nSecond league: tic-tac-toe, a game of skill. One of the players looks ahead.\n'; \
+	printf '\nSecond league: connect four, a game of skill. One of the players looks ahead.\n'; \
 	if test -t 1; then sleep 7; fi; \
-	$(LEAGUE) --game tic_tac_toe --strategies random,history_based,alternating,search $$slow $$stay
+	$(LEAGUE) --game connect_four --strategies random,history_based,alternating,search $$slow $$stay
 
 # CI adds what measures the coverage. Some tests wait for real processes, so a third one has room beside two.
 TEST_OPTIONS ?=

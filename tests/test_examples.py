@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from examples import classics
 from leaguekit.games import GAMES
-from leaguekit.testing import play_series
+from leaguekit.testing import play_match, play_series
 from tests.programs import Program
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -34,6 +35,33 @@ def test_the_reader_learns_what_its_opponent_does() -> None:
 def test_the_thinker_never_loses() -> None:
     matches = play_series(strategy_of("thinker"), "frequency", game="tic_tac_toe", matches=6)
     assert "LOSS" not in [match.result for match in matches]
+
+
+@pytest.mark.parametrize(
+    ("name", "moves"),
+    {
+        "tit_for_tat": "CDDCC",
+        "suspicious_tit_for_tat": "DDDCC",
+        "tit_for_two_tats": "CCDCC",
+        "grudger": "CDDDD",
+        "pavlov": "CDCCC",
+        "cooperator": "CCCCC",
+        "defector": "DDDDD",
+    }.items(),
+)
+def test_a_classic_strategy_answers_what_its_opponent_did(name: str, moves: str) -> None:
+    settings = {"game": "prisoners_dilemma(turns=5)", "seed": 1}
+    assert play_match(getattr(classics, name), scripted("DDCCC"), **settings).choice == ",".join(moves)
+
+
+def test_generous_tit_for_tat_forgives_some_defections() -> None:
+    match = play_match(classics.generous_tit_for_tat, scripted("D" * 50), game="prisoners_dilemma", seed=1)
+    assert match.choice.startswith("C")
+    assert 5 < match.choice.count("C") < 30
+
+
+def scripted(moves: str):
+    return lambda ctx: moves[ctx.view["played"]]
 
 
 @pytest.mark.parametrize("name", NAMES)

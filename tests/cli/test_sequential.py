@@ -15,11 +15,11 @@ RPS = ("--game", "rock_paper_scissors", "--strategies", "random,frequency")
 def test_it_says_what_is_decided(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = simulated(capsys, "--until", "sprt=0,30", *RPS)
     assert (code, err) == (0, "")
-    assert out.startswith("Decided after 229 pairs of games: random is less than 30 Elo above frequency.\n")
-    assert "If it were 30 or more above, this would be decided in at most about 5 of 100 tests.\n" in out
-    assert "Estimate: −11.4 Elo, in 95 of 100 tests within the interval −60.9 to +38.2." in out
-    assert "random scored 48.7%, a draw as half. Pairs with a score of 2, 1½, 1, ½ and 0: 20, 55, 68, 65, 21.\n" in out
-    assert "458 games of rock_paper_scissors in " in out
+    assert out.startswith("Decided after 237 pairs of games: random is less than 30 Elo above frequency.\n")
+    assert "If it were 30 or more above, this would be decided in at most 5 of 100 tests.\n" in out
+    assert "Estimate: −11.9 Elo, in 95 of 100 tests within the interval −60.6 to +36.8." in out
+    assert "random scored 48.6%, a draw as half. Pairs with a score of 2, 1½, 1, ½ and 0: 21, 56, 70, 69, 21.\n" in out
+    assert "474 games of rock_paper_scissors in " in out
     strong = ("--game", "tic_tac_toe", "--strategies", "frequency,random")
     _, out, _ = simulated(capsys, "--until", "sprt=-10,10", *strong)
     assert "frequency is more than −10 Elo above random.\n" in out
@@ -35,8 +35,8 @@ def test_json_has_the_same_every_time(capsys: pytest.CaptureFixture[str]) -> Non
 
     first = figures()
     assert first == figures() != figures("--seed", "2")
-    assert (first["decision"], first["pairs"], first["games"]) == ("below_high", 229, 458)
-    assert first["pairs_by_score"] == {"0": 21, "0.5": 65, "1": 68, "1.5": 55, "2": 20}
+    assert (first["decision"], first["pairs"], first["games"]) == ("below_high", 237, 474)
+    assert first["pairs_by_score"] == {"0": 21, "0.5": 69, "1": 70, "1.5": 56, "2": 21}
     assert first["strategies"] == ["random", "frequency"]
 
 
@@ -49,7 +49,7 @@ def test_at_the_limit_nothing_is_decided(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_games_that_are_all_alike_are_called_so(tmp_path: Path) -> None:
     done = with_authors(tmp_path, "--until", "sprt=0,30", "--strategies", "always_even,always_even")
-    assert done.stdout.startswith("Decided after 395 pairs of games: ")
+    assert done.stdout.startswith("Decided after 427 pairs of games: ")
     assert "All pairs scored alike" in done.stdout
 
 

@@ -117,13 +117,13 @@ def test_each_outcome_is_as_likely_as_its_weight() -> None:
 
 def test_only_a_game_with_odds_or_a_roll_has_chance() -> None:
     with_chance = [game.name for game in (DICE, *games.GAMES.values()) if has_chance(game)]
-    assert with_chance == ["dice", "even_odd"]
+    assert with_chance == ["dice", "even_odd", "prisoners_dilemma"]
     with pytest.raises(NotImplementedError, match="tic_tac_toe has neither odds nor a roll of its own"):
         games.GAMES["tic_tac_toe"].roll(None, b"", 0)
 
 
 def test_search_weighs_what_chance_may_give() -> None:
-    high, low = values_of_moves(Dice(faces=5), (), ["high", "low"])
+    (high, low), _ = values_of_moves(Dice(faces=5), (), ["high", "low"])
     # With five faces, 3, 4 and 5 are high.
     assert (high.best, low.best) == (pytest.approx(0.2 * 0.99, abs=0.01), pytest.approx(-0.2 * 0.99, abs=0.01))
 

@@ -8,6 +8,7 @@ from leaguekit.games import GAMES
 from leaguekit.games.records import (
     MAX_CHOICE_CHARACTERS,
     choices_of,
+    is_told_by_choices,
     move_text,
     record_from_choices,
     replay,
@@ -65,3 +66,22 @@ def test_a_record_that_is_not_one_of_the_game_is_refused(game, record, why) -> N
 def test_choices_that_do_not_make_a_match_are_refused(game, drawn, choices, why) -> None:
     with pytest.raises(ValueError, match=f"^{why}".replace("{", r"\{").replace("}", r"\}")):
         record_from_choices(game, drawn, choices)
+
+
+def test_choices_tell_a_record_unless_they_are_shortened_or_mean_another() -> None:
+    assert is_told_by_choices(BOARD, choices_of(WON_BOARD), WON_BOARD)
+    assert not is_told_by_choices(BOARD, {"A": "0,1…", "B": "3,4"}, WON_BOARD)
+    assert not is_told_by_choices(BOARD, {"A": "0,1", "B": "3,4"}, WON_BOARD)
+    assert not is_told_by_choices(EVEN_ODD, choices_of(NUMBER), NUMBER)
+
+
+def test_a_step_that_the_game_cannot_play_is_refused() -> None:
+    class Strict(type(EVEN_ODD)):  # type: ignore[misc]
+        def odds(self, position):
+            return None
+
+        def play(self, position, moves):
+            return position._replace(number=int(moves["chance"]))
+
+    with pytest.raises(ValueError, match=r"^a step cannot be played: TypeError"):
+        replay(Strict(), [{"chance": None}])

@@ -19,7 +19,7 @@ from tests.kit.memory_network import ANOTHER_HOST, KIT_URL, MemoryKitNetwork, vi
 Json = dict[str, Any]
 
 URL = "http://127.0.0.1:8101/mcp"
-GAMES = ["even_odd", "rock_paper_scissors", "tic_tac_toe"]
+GAMES = ["connect_four", "even_odd", "prisoners_dilemma", "rock_paper_scissors", "tic_tac_toe"]
 ACKNOWLEDGED = {
     "notify_round": "ROUND_ANNOUNCEMENT",
     "update_standings": "LEAGUE_STANDINGS_UPDATE",

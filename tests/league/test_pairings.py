@@ -7,7 +7,7 @@ from leaguekit.formats.gauntlet import Gauntlet
 from leaguekit.formats.knockout import Knockout
 from leaguekit.league import commands
 from leaguekit.league.figures import figures
-from leaguekit.league.pairings import advancement, round_stage, stages, view_of, visible_stages
+from leaguekit.league.pairings import advancement, points_before, round_stage, stages, view_of, visible_stages
 from leaguekit.league.ties import describe_order
 from tests.league.play import Play, drawn, failed, won
 
@@ -84,6 +84,17 @@ def test_a_round_has_the_points_before_it_and_those_without_an_opponent() -> Non
     assert {player: of[-1] for player, of in points.items()} == {
         player: row.points for player, row in play.league.table.rows.items()
     }
+
+
+def test_a_match_that_is_played_again_has_no_points_before_the_next_round() -> None:
+    play = Play(players=4, referees=2, format="swiss(rounds=2)", seed_hex="ab" * 32).begin()
+    play.play_round()
+    play.draw()
+    play.announce()
+    play.do(commands.rematch(play.league, "R1M1", "again", play.now))
+    points = points_before(play.league, 2)
+    assert [points[player] for player in play.match("R1M1").players] == [0, 0]
+    assert points[play.match("R1M2").a] == 3
 
 
 def test_a_player_without_a_game_and_without_a_bye_rests() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from leaguekit.league.linear_algebra import cholesky, inverse, solve
-from leaguekit.league.ratings import POINTS, QUANTILE_975, SPREAD, Played, Ratings
+from leaguekit.league.ratings import POINTS, QUANTILE_975, SIDE_SPREAD, SPREAD, Played, Ratings
 
 FIVE = [
     *(Played("P01", "P02", 1), Played("P01", "P03", 1), Played("P04", "P01", 0), Played("P01", "P05", 0.5)),
@@ -20,12 +20,12 @@ IDS = ["P01", "P02", "P03", "P04", "P05"]
 
 
 def log_posterior(played: list[Played], values: list[float], ids: list[str]) -> float:
-    """Davidson's model written down once more: strengths in the order of ids, then the logarithm of his nu."""
-    *strengths, tie = values
+    """Davidson's model written down once more: strengths in the order of ids, side A, then the logarithm of his nu."""
+    *strengths, side, tie = values
     of = dict(zip(ids, strengths, strict=True))
-    total = -sum(value * value for value in values) / (2 * SPREAD**2)
+    total = -sum(value * value for value in (*strengths, tie)) / (2 * SPREAD**2) - side * side / (2 * SIDE_SPREAD**2)
     for a, b, score in played:
-        first, second = math.exp(of[a]), math.exp(of[b])
+        first, second = math.exp(of[a] + side), math.exp(of[b])
         drawn = math.exp(tie) * math.sqrt(first * second)
         won = {1: first, 0.5: drawn, 0: second}[score]
         total += math.log(won / (first + second + drawn))
@@ -86,7 +86,7 @@ def test_ratings_and_intervals_are_those_of_an_independent_fit() -> None:
     def height(values: list[float]) -> float:
         return log_posterior(FIVE, values, IDS)
 
-    peak = climbed(height, 6)
+    peak = climbed(height, 7)
     covariance = inverted(curvature(height, peak))
     ratings = Ratings(FIVE)
     average = sum(peak[:5]) / 5
@@ -99,6 +99,10 @@ def test_ratings_and_intervals_are_those_of_an_independent_fit() -> None:
         variance = sum(a * b * covariance[i][j] for i, a in enumerate(weights) for j, b in enumerate(weights))
         margin = POINTS * QUANTILE_975 * math.sqrt(variance)
         assert (found.low, found.high) == pytest.approx((found.points - margin, found.points + margin), abs=0.1)
+    margin = POINTS * QUANTILE_975 * math.sqrt(covariance[5][5])
+    assert ratings.side() == pytest.approx(
+        (POINTS * peak[5], POINTS * peak[5] - margin, POINTS * peak[5] + margin), abs=0.1
+    )
     for one, other in ((0, 3), (3, 0), (1, 2)):
         points, low, high = ratings.between(IDS[one], IDS[other])
         margin = (
@@ -110,11 +114,11 @@ def test_ratings_and_intervals_are_those_of_an_independent_fit() -> None:
         assert (low, high) == pytest.approx((points - margin, points + margin), abs=0.1)
 
 
-def simulated(chance: random.Random, strengths: list[float], ties: float) -> list[Played]:
+def simulated(chance: random.Random, strengths: list[float], ties: float, side: float = 0.0) -> list[Played]:
     played = []
     for i, strength in enumerate(strengths):
         for j, other in enumerate(strengths[:i]):
-            ratio = math.exp((strength - other) / 2)
+            ratio = math.exp((strength - other + side) / 2)
             thrown = chance.random() * (ratio + ties + 1 / ratio)
             played.append(
                 Played(f"P{i:02d}", f"P{j:02d}", 1 if thrown < ratio else 0.5 if thrown < ratio + ties else 0)
@@ -189,3 +193,34 @@ def test_linear_algebra_undoes_itself() -> None:
         assert sum(a * b for a, b in zip(row, found, strict=True)) == pytest.approx(value)
     for row, expected in zip(inverse(triangle), inverted(matrix), strict=True):
         assert row == pytest.approx(expected[: len(row)])
+
+
+@pytest.mark.parametrize("side", [-0.7, 0.0, 0.7])
+def test_the_interval_of_side_a_holds_the_truth_as_often_as_it_promises(side: float) -> None:
+    chance = random.Random(11)
+    inside = 0
+    for _ in range(200):
+        found = Ratings(simulated(chance, [chance.gauss(0, 1) for _ in range(10)], 0.5, side)).side()
+        inside += found.low <= POINTS * side <= found.high
+    # 190 are expected, with a standard deviation of 3.
+    assert inside >= 181
+
+
+def test_who_is_on_the_better_side_more_often_is_not_rated_too_high() -> None:
+    """One of ten equal players is on side A in all its matches. The sides of the others are random."""
+    chance = random.Random(3)
+    known = hidden = 0.0
+    outside = 0
+    for _ in range(60):
+        pairs = [(a, b) if b != 9 and chance.random() < 0.5 else (b, a) for b in range(10) for a in range(b)]
+        # Side A wins 60 % and draws 20 %.
+        played = [Played(f"P{a}", f"P{b}", chance.choice((1, 1, 1, 0.5, 0))) for a, b in pairs]
+        found = Ratings(played).of("P9")
+        known += found.points / 60
+        outside += not found.low <= 0 <= found.high
+        # The same results, with the sides exchanged at random.
+        swapped = [one if chance.random() < 0.5 else Played(one.b, one.a, 1 - one.score) for one in played]
+        hidden += Ratings(swapped).of("P9").points / 60
+    assert abs(known) < 40
+    assert outside <= 8
+    assert hidden > 100

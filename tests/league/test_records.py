@@ -181,6 +181,7 @@ def test_a_long_record_that_was_not_posted_is_refused_until_it_is() -> None:
     match = only(play)
     steps = played(match)
     result = reported(match, steps, record=UNSET, record_sha256=record_sha256(steps))
+    assert judge(play.settings, match, 1, result, b"").doubts == ["the record of the match is missing"]
     with pytest.raises(ProtocolError) as refused:
         record(play, match, result)
     assert refused.value.code == "E061"

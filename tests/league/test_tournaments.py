@@ -44,6 +44,7 @@ def replaced(log: list[bytes], kind: type[e.Event], number: int, **changes: obje
     return [*log[:place], e.encode(event), *log[place + 1 :]]
 
 
+@pytest.mark.proves("000-L0397", "000-L0398", "000-L0492", "000-L0511", "000-L1019")
 @pytest.mark.parametrize("text", FORMAT_TEXTS)
 @pytest.mark.parametrize("players", [2, 5])
 def test_a_league_in_each_format_ends_and_its_log_holds(text: str, players: int) -> None:
@@ -54,6 +55,9 @@ def test_a_league_in_each_format_ends_and_its_log_holds(text: str, players: int)
     ranks = [(row.rank, row.player_id) for row in queries.standings(play.league)]
     assert [rank for rank, _ in ranks] == [*range(1, players + 1)]
     assert all(row.played == row.wins + row.draws + row.losses for row in queries.standings(play.league))
+    for round_ in play.league.rounds:
+        playing = [player for name in round_.matches for player in play.match(name).players]
+        assert len(set(playing)) == len(playing)
     assert fold(map(e.decode, play.log)).digest() == play.league.digest()
 
 
@@ -174,6 +178,7 @@ class TestSwiss:
         restored, _ = restore(save(play.league, len(play.log)))
         assert restored.digest() == play.league.digest()
 
+    @pytest.mark.proves("000-L0303", "000-L1231")
     def test_nobody_else_comes_in_late(self) -> None:
         play = Play(players=4, referees=2, format="swiss(rounds=2)").begin()
         with pytest.raises(commands.Rejected, match=r"E019 Registration closed - league already started$"):
@@ -344,9 +349,12 @@ class TestKnockout:
 
 
 class TestAgents:
+    @pytest.mark.proves("000-L0432", "000-L0433", "000-L0446")
     def test_rounds_are_counted_as_far_as_they_are_known(self) -> None:
         swiss = Play(players=4, referees=2, format="swiss(rounds=3)").begin()
-        assert queries.status(swiss.league).total_rounds == 3
+        status = queries.status(swiss.league)
+        assert (status.total_rounds, status.format) == (3, "swiss(rounds=3)")
+        assert queries.status(Play(format="round_robin").league).format is UNSET
         assert [match.round_id for match in queries.schedule(swiss.league)] == [1, 1]
         knockout = Play(players=4, referees=2, format="knockout").begin()
         assert queries.status(knockout.league).total_rounds == 1

@@ -65,10 +65,14 @@ def board(cells: str, mark: str) -> Context:
 
 @pytest.mark.parametrize(("game_name", "name"), [(game, name) for game in GAMES for name in strategies_for(game)])
 @pytest.mark.proves("003-L0040")
-def test_every_strategy_plays_its_games_to_their_end_with_legal_moves(name: str, game_name: str) -> None:
+def test_every_strategy_plays_its_games_to_their_end_with_legal_moves(
+    name: str, game_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The whole search takes long in connect four, and it is the same.
+    monkeypatch.setattr(search, "MAX_POSITIONS", 200)
     game, chance = GAMES[game_name], random.Random(f"{name} {game_name}")
     history: list[PastMatch] = []
-    for number in range(20):
+    for number in range(4 if name == "search" else 20):
         position, record = begin(game, bytes([number])), []
         while to_move := game.to_move(position):
             moves = {}
@@ -107,9 +111,11 @@ def test_a_strategy_plays_a_game_that_it_has_never_heard_of_or_says_that_it_cann
 
 def test_the_strategies_that_fit_a_game_are_those_with_an_idea_of_it() -> None:
     for_every_game = ["random", "alternating", "history_based"]
-    assert strategies_for("even_odd") == [name for name in STRATEGIES if name != "search"]
+    assert strategies_for("even_odd") == ["random", "always_even", "always_odd", *for_every_game[1:], "frequency"]
     assert strategies_for("rock_paper_scissors") == [*for_every_game, "frequency"]
     assert strategies_for("tic_tac_toe") == [*for_every_game, "frequency", "search"]
+    assert strategies_for("connect_four") == [*for_every_game, "frequency", "search"]
+    assert strategies_for("prisoners_dilemma") == ["random", "always_C", "always_D", *for_every_game[1:]]
     assert strategies_for("nim") == for_every_game
 
 
@@ -555,7 +561,7 @@ def test_search_plays_what_it_has_found_when_a_game_is_too_large(monkeypatch: py
 
 
 def test_search_refuses_what_it_cannot_play() -> None:
-    assert games_of(STRATEGIES["search"]) == ("tic_tac_toe",)
+    assert games_of(STRATEGIES["search"]) == ("connect_four", "tic_tac_toe")
     for ctx, why in ((even_odd(), "search cannot play even_odd"), (board("?", "X"), "search cannot read the board")):
         with pytest.raises(CannotPlay, match=f"^{why}"):
             STRATEGIES["search"](ctx)

@@ -15,11 +15,12 @@ import sys
 import time
 from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, permutations
+from itertools import accumulate, chain, permutations
 from operator import mul
 from typing import Any, NamedTuple
 
 from leaguekit.cli.tables import table
+from leaguekit.league.cycles import find_cycles
 from leaguekit.player.context import Context, Strategy
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim.comparison import Comparison
@@ -27,6 +28,8 @@ from leaguekit.sim.direct import Entrant
 from leaguekit.sim.estimates import POWER, _quantile
 from leaguekit.sim.pairs import PairedGames
 from leaguekit.sim.sprt import SequentialTest
+from tests.league.test_cycles import noisy_rock_paper_scissors
+from tests.league.test_ratings import simulated
 
 WRONG = 0.05
 FULL, SHORT = 1_000, 16
@@ -269,6 +272,23 @@ def sequential(progress: Progress, *, short: bool) -> Iterator[CheckResult]:
         yield from sequential_tests_hold(progress, tests, "rock_paper_scissors", (0, 30), true, play)
 
 
+def cycles_are_real(progress: Progress, leagues: int) -> Iterator[CheckResult]:
+    """Cycles are seldom claimed among equal players, and usually where players beat each other in circles."""
+    for players, ties, legs in ((10, 0.0, 1), (20, 0.5, 2)):
+        chance = random.Random(players)
+        claimed = 0
+        for number in range(leagues):
+            legs_played = (simulated(chance, [0.0] * players, ties, 0.3) for _ in range(legs))
+            claimed += find_cycles([*chain.from_iterable(legs_played)]) is not None
+            progress(number + 1, leagues)
+        max_allowed = max_wrong(leagues)
+        what = f"{players} equal players, {legs} {'leg' if legs == 1 else 'legs'}: cycles claimed"
+        yield CheckResult(what, f"{claimed} of {leagues:,}", f"at most {max_allowed}", claimed <= max_allowed)
+    found = sum(find_cycles(noisy_rock_paper_scissors(random.Random(number))) is not None for number in range(leagues))
+    what = "12 players that mostly repeat rock, paper or scissors, 2 legs: cycles found"
+    yield CheckResult(what, f"{found / leagues:.1%}", f"at least {POWER:.0%}", found / leagues >= POWER)
+
+
 def checks(progress: Progress, *, short: bool) -> Iterator[CheckResult]:
     comparisons = SHORT if short else FULL
     leagues = 10 if short else 100
@@ -281,6 +301,7 @@ def checks(progress: Progress, *, short: bool) -> Iterator[CheckResult]:
     # With fewer leagues the largest of 600 distances is farther out: Student's t is not exact in that tail.
     yield from orders_agree(progress, 60 if short else 1_000)
     yield from sequential(progress, short=short)
+    yield from cycles_are_real(progress, comparisons)
     yield differences_hold_together(progress, 4 * comparisons if short else comparisons)
 
 

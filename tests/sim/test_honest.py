@@ -10,7 +10,7 @@ from tests.sim.honest import checks, max_wrong
 @pytest.mark.long
 def test_what_a_comparison_claims_is_true() -> None:
     found = [*checks(lambda _done, _whole: None, short=True)]
-    assert len(found) == 33
+    assert len(found) == 36
     assert not [one for one in found if not one.holds]
 
 

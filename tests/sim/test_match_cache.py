@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from leaguekit.games import GAMES
-from leaguekit.games.base import CHANCE, SIDES, Game, Outcome, Question, has_chance
+from leaguekit.games.base import CHANCE, SIDES, Game, Outcome, Question
 from leaguekit.match.signals import Ask, Finish, Joined, Limits, Moved, Seat
 from leaguekit.sim.match_cache import ENTRY_BYTES, MatchCache, Turn, Unlisted
 from tests.chance import RollingMatch
@@ -166,7 +166,7 @@ def test_a_course_is_what_the_machine_says_to_the_last_word(name: str) -> None:
     game, rng = GAMES[name], Random(7)
     cache = MatchCache(game, max_bytes=200 * SIZE)
     for number in range(100):
-        drawn = game.roll(game.start(), b"%d" % number, 0) if has_chance(game) else None
+        drawn = game.roll(game.start(), b"%d" % number, 0) if game.to_move(game.start()) == CHANCE else None
         verdict, indexes = play_without_cache(game, drawn, rng)
         again = cache.play(b"%d" % number, choose_indexes(*indexes))
         assert replace(again, make_evidence=dict) == replace(verdict, record=(), make_evidence=dict)

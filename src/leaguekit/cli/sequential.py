@@ -83,10 +83,10 @@ def _sentences(
     pairs, rate = pluralize(test.count, "pair"), f"{100 * ERROR_RATE:.0f}"
     if decision == "above_low":
         yield f"Decided after {pairs} of games: {first} is more than {low} Elo above {second}."
-        yield f"If it were {low} or less above, this would be decided in at most about {rate} of 100 tests."
+        yield f"If it were {low} or less above, this would be decided in at most {rate} of 100 tests."
     elif decision == "below_high":
         yield f"Decided after {pairs} of games: {first} is less than {high} Elo above {second}."
-        yield f"If it were {high} or more above, this would be decided in at most about {rate} of 100 tests."
+        yield f"If it were {high} or more above, this would be decided in at most {rate} of 100 tests."
     else:
         why = "the limit; more --seeds may decide it" if is_limit else "where it was interrupted"
         yield f"Not decided after {pairs} of games, {why}."

@@ -67,7 +67,7 @@ The exit code is 1 if all moves of a strategy were replaced.
 
 With --until sprt=0,30 the first of two strategies plays the second until it is decided whether it is more than 0 or
 less than 30 Elo above it (a sequential test). If the true difference is 0 or less, "more than 0" is decided in at most
-about 5 of 100 tests; the same is true of "less than 30" if the true difference is 30 or more. Games are played in
+5 of 100 tests; the same is true of "less than 30" if the true difference is 30 or more. Games are played in
 pairs, with sides swapped and the same chance. Players see nothing of earlier games. Elo is normalised: 347 are one
 standard deviation of the score of a game. About 400 pairs are needed for 30 Elo, nine times as many for 10.
 

@@ -14,8 +14,9 @@ from weakref import WeakKeyDictionary
 from msgspec import UNSET, Struct, structs
 
 from leaguekit.games import find_game
+from leaguekit.league.cycles import Cycles, find_cycles
 from leaguekit.league.linear_algebra import CancelCheck, never_cancel
-from leaguekit.league.ratings import Played, Ratings
+from leaguekit.league.ratings import Difference, Played, Ratings
 from leaguekit.league.records import Match
 from leaguekit.league.significance import Equality, champions_chance, equality
 from leaguekit.league.standings import WIN_POINTS, PlacedRow
@@ -78,6 +79,9 @@ class Figures(Struct, kw_only=True, frozen=True):
     # The test of equal strength; and the probability that one of equal players gets as many points as the first.
     equality: Equality | None
     champions_chance: float | None
+    # The advantage of side A in points of the ratings, and the cycles if there are more than chance explains.
+    side_a: Difference | None
+    cycles: Cycles | None
     # By player, as the player states, without a reason. A player that states nothing is not in it.
     move_origins: dict[str, MoveOrigins]
     sentences: list[str]
@@ -100,6 +104,8 @@ def figures(league: League, check: CancelCheck = never_cancel, *, unrated: Colle
     equality_test = equality(played, check) if played else None
     first = lines[0].player_id if lines and lines[0].player_id in ratings else None
     chance = None if first is None else champions_chance(played, first)
+    side = ratings.side() if played else None
+    cycles = find_cycles(played, check)
     return Figures(
         league_id=league.settings.league_id,
         title=league.settings.title or league.settings.league_id,
@@ -115,11 +121,15 @@ def figures(league: League, check: CancelCheck = never_cancel, *, unrated: Colle
         points={name: points_after_rounds(league, name) for name in league.table.standings()},
         equality=equality_test,
         champions_chance=chance,
+        side_a=side,
+        cycles=cycles,
         move_origins={name: structs.replace(one, reason=UNSET) for name, one in league.move_origins.items()},
         sentences=[
             *filter(None, [_luck_sentence(league)]),
             *_difference_sentence(equality_test, sum(line.rated_matches > 0 for line in lines)),
             *_champion_sentences(league, lines, chance, ratings),
+            *_side_sentence(side),
+            *_cycle_sentence(cycles),
             *_technical_loss_sentence(len(ended) - len(decided)),
             *_unrated_sentence(len(decided) - len(played)),
             *_replaced_move_sentences(league),
@@ -260,6 +270,27 @@ def _champion_sentences(
         rated = apart if points else "as high as"
         interval = f"95 %: {signed(low)} to {signed(high)}"
         yield f"{first} is rated {rated} the second, {second} ({interval}), and {conclusion}."
+
+
+def _side_sentence(side: Difference | None) -> Iterator[str]:
+    if side is not None:
+        points, low, high = map(round, side)
+        means = (
+            "an advantage" if side.low > 0 else "a disadvantage" if side.high < 0 else "no more than chance explains"
+        )
+        interval = f"95 %: {signed(low)} to {signed(high)}"
+        yield f"Side A was worth {signed(points)} points of rating ({interval}), {means}; the ratings allow for it."
+
+
+def _cycle_sentence(cycles: Cycles | None) -> Iterator[str]:
+    if cycles is not None:
+        (first, second, third), found, expected = cycles
+        groups = "1 group of three has" if found == 1 else f"{found:,} groups of three have"
+        yield (
+            f"Results go in circles more often than chance explains: {first} beat {second}, {second} beat {third}, and "
+            f"{third} beat {first}. {groups} such a circle, where among equal players about {expected:.1f} would. "
+            "No rating can describe this."
+        )
 
 
 def signed(points: int) -> str:

@@ -1,9 +1,11 @@
 """Ratings: the strengths of players, estimated from all their matches, with confidence intervals.
 
-The model is that of Bradley and Terry, with draws as Davidson models them. If the strengths of two players differ by d,
-the probabilities of a win, a draw and a loss are proportional to exp(d/2), exp(t) and exp(-d/2). The parameter t is the
-same for the whole league. It would be simpler to count a draw as half a win for each player. But then a draw would
-contribute the variance of a win or a loss, and the intervals would not contain the true strength in 95 % of cases.
+The model is that of Bradley and Terry, with draws as Davidson models them. If the strength of the player on side A is
+greater by d, the probabilities of a win, a draw and a loss of side A are proportional to exp((d+s)/2), exp(t) and
+exp(-(d+s)/2). The parameters s, the advantage of side A, and t are the same for the whole league. Without s, a player
+that was more often on the better side would be rated too high. It would be simpler to count a draw as half a win for
+each player. But then a draw would contribute the variance of a win or a loss, and the intervals would not contain the
+true strength in 95 % of cases.
 
 Technical losses are not used: they say whether a program answers, not how well it plays. The table counts them.
 
@@ -24,6 +26,9 @@ from leaguekit.league.linear_algebra import CancelCheck, Matrix, cholesky, inver
 SPREAD = 3.0
 # Points per unit of strength. As in Elo's scale, 400 points mean ten wins for each loss; 0 is the league's average.
 POINTS = 400 / log(10)
+# The standard deviation of the prior distribution of the advantage of side A, which is around 0. It is smaller than
+# that of a strength, because sides seldom decide as much as strengths do.
+SIDE_SPREAD = 1.0
 # A 95 % interval extends by this number of standard errors to each side.
 QUANTILE_975 = 1.959964
 # The longest step of Newton's method.
@@ -33,7 +38,7 @@ _TOLERANCE = 1e-4
 
 
 class Played(NamedTuple):
-    """A match that was played to its end: the two players, and the score of the first, 1, ½ or 0."""
+    """A match that was played to its end: the players on sides A and B, and the score of the first, 1, ½ or 0."""
 
     a: str
     b: str
@@ -47,6 +52,14 @@ class Rating(NamedTuple):
     low: float
     high: float
     matches: int
+
+
+class Difference(NamedTuple):
+    """A difference in points, and its 95 % interval."""
+
+    points: float
+    low: float
+    high: float
 
 
 class Ratings:
@@ -73,37 +86,40 @@ class Ratings:
         points, margin = POINTS * self._strengths[index], POINTS * QUANTILE_975 * sqrt(max(variance, 0.0))
         return Rating(points, points - margin, points + margin, self._matches[player_id])
 
-    def between(self, player_id: str, other_id: str) -> tuple[float, float, float]:
-        """The difference between the ratings of two players, with its 95 % interval."""
+    def side(self) -> Difference:
+        """The advantage of side A."""
+        points, margin = POINTS * self._side, POINTS * QUANTILE_975 * sqrt(self._covariance[-2][-1])
+        return Difference(points, points - margin, points + margin)
+
+    def between(self, player_id: str, other_id: str) -> Difference:
+        """The difference between the ratings of two players."""
         high, low = sorted((self._indexes[player_id], self._indexes[other_id]), reverse=True)
         variances = self._covariance[high][high] + self._covariance[low][low]
         points = POINTS * (self._strengths[self._indexes[player_id]] - self._strengths[self._indexes[other_id]])
         margin = POINTS * QUANTILE_975 * sqrt(variances - 2 * self._covariance[high][low])
-        return points, points - margin, points + margin
+        return Difference(points, points - margin, points + margin)
 
-
-# The indexes of two players, and the numbers of wins of the first, of draws, and of wins of the second.
-_Count = tuple[int, int, int, int, int]
+    @property
+    def _side(self) -> float:
+        return self._strengths[-2]
 
 
 def _count_results(played: Iterable[Played]) -> tuple[dict[tuple[str, str], list[int]], dict[str, int]]:
     pairs: dict[tuple[str, str], list[int]] = {}
     matches: dict[str, int] = {}
     for a, b, score in played:
-        turned = a > b
-        count = pairs.setdefault((b, a) if turned else (a, b), [0, 0, 0])
-        count[1 if score == 0.5 else 0 if (score == 1) != turned else 2] += 1
+        pairs.setdefault((a, b), [0, 0, 0])[2 - round(2 * score)] += 1
         for player in (a, b):
             matches[player] = matches.get(player, 0) + 1
     return pairs, matches
 
 
 def _fit(size: int, counts: list[tuple[int, ...]], check: CancelCheck) -> tuple[list[float], Matrix]:
-    """The most likely strengths, followed by t; and the Cholesky factor of the curvature there.
+    """The most likely strengths, followed by s and t; and the Cholesky factor of the curvature there.
 
     Newton's method finds them, because the log-posterior has one maximum.
     """
-    strengths = [0.0] * (size + 1)
+    strengths = [0.0] * (size + 2)
     while True:
         slope, curvature = _derivatives(strengths, counts)
         triangle = cholesky(curvature, check)
@@ -118,30 +134,36 @@ def _fit(size: int, counts: list[tuple[int, ...]], check: CancelCheck) -> tuple[
 
 def _derivatives(strengths: list[float], counts: list[tuple[int, ...]]) -> tuple[list[float], Matrix]:
     """The first derivatives of the log-posterior, and the second derivatives with the sign changed."""
-    last = len(strengths) - 1
-    weight = 1 / SPREAD**2
-    slope = [-weight * strength for strength in strengths]
-    curvature = [[0.0] * index + [weight] for index in range(last + 1)]
+    side, last = len(strengths) - 2, len(strengths) - 1
+    weights = [1 / SPREAD**2] * len(strengths)
+    weights[side] = 1 / SIDE_SPREAD**2
+    slope = [-weight * strength for weight, strength in zip(weights, strengths, strict=True)]
+    curvature = [[0.0] * index + [weight] for index, weight in enumerate(weights)]
     draws = exp(strengths[last])
     roots = [exp(strength / 2) for strength in strengths]
-    of_draws = curvature[last]
-    for low, high, won, drawn, lost in counts:
-        ratio = roots[low] / roots[high]
+    of_side, of_draws = curvature[side], curvature[last]
+    for a, b, won, drawn, lost in counts:
+        ratio = roots[a] / roots[b] * roots[side]
         total = ratio + draws + 1 / ratio
-        matches = won + drawn + lost
         win, draw, loss = ratio / total, draws / total, 1 / (ratio * total)
+        matches = won + drawn + lost
         expected = (win - loss) / 2
         gained = (won - lost) / 2 - matches * expected
         spread = matches * ((win + loss) / 4 - expected * expected)
         mixed = -matches * expected * draw
-        slope[low] += gained
-        slope[high] -= gained
+        slope[a] += gained
+        slope[b] -= gained
+        slope[side] += gained
         slope[last] += drawn - matches * draw
-        first, second = (low, high) if low < high else (high, low)
+        first, second = (a, b) if a < b else (b, a)
         curvature[first][first] += spread
         curvature[second][second] += spread
         curvature[second][first] -= spread
-        of_draws[low] += mixed
-        of_draws[high] -= mixed
+        of_side[a] += spread
+        of_side[b] -= spread
+        of_side[side] += spread
+        of_draws[a] += mixed
+        of_draws[b] -= mixed
+        of_draws[side] += mixed
         of_draws[last] += matches * draw * (1 - draw)
     return slope, curvature

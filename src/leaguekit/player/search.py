@@ -36,23 +36,27 @@ class _TooManyPositions(Exception):
 _kept: dict[tuple[Game[Any], Side, Any], Value] = {}
 
 
-def values_of_moves(game: Game[Any], position: Any, options: list[Any]) -> list[Value]:
-    """The value of each option for the side that moves in a position."""
+def values_of_moves(game: Game[Any], position: Any, options: list[Any]) -> tuple[list[Value], bool]:
+    """The value of each option for the side that moves, and whether every game was followed to its end."""
     (side,) = asked(game, position)
     values = [Value(0.0, 0.0)] * len(options)
     left = MAX_POSITIONS
-    depth = 1
+    depth, count = 1, 0
     while True:
         search = _Search(game, side, left)
         try:
             values = [search.value(game.play(position, {side: option}), depth) for option in options]
         except _TooManyPositions:
-            return values
+            return values, False
         if search.is_complete:
             if len(_kept) > MAX_KEPT:
                 _kept.clear()
             _kept.update({(game, side, one): value for (one, _), value in search.values.items()})
-            return values
+            return values, True
+        last_count, count = count, left - search.left
+        # Looking twice as far multiplies the positions again, and mostly by more than the last time.
+        if last_count and count * count / last_count > search.left:
+            return values, False
         left, depth = search.left, depth * 2
 
 
@@ -66,10 +70,18 @@ class _Search:
         # Whether every game was followed to its end.
         self.is_complete = True
         self.values: dict[tuple[Any, int], Value] = {}
+        # The same values by the positions as they were reached.
+        self._reached: dict[tuple[Any, int], Value] = {}
 
     def value(self, position: Any, depth: int) -> Value:
-        # The same position may be reached by other moves.
-        position = self._game.position(self._game.view(position, None))
+        value = self._reached.get((position, depth))
+        if value is None:
+            # The same position may be reached by other moves.
+            shown = self._game.position(self._game.view(position, None))
+            value = self._reached[position, depth] = self._value_of_shown(shown, depth)
+        return value
+
+    def _value_of_shown(self, position: Any, depth: int) -> Value:
         kept = _kept.get((self._game, self._side, position)) or self.values.get((position, depth))
         if kept is None:
             if self.left == 0:

@@ -14,7 +14,7 @@ from typing import Any
 from leaguekit.games import GAMES, find_game
 from leaguekit.games.base import Game, Knowledge
 from leaguekit.player.context import Context, PastMatch, Result, Strategy
-from leaguekit.player.search import Value, values_of_moves
+from leaguekit.player.search import values_of_moves
 
 
 def at_random(ctx: Context) -> Any:
@@ -59,9 +59,8 @@ def _choices(matches: list[PastMatch], result: Result) -> list[str]:
 def frequency(ctx: Context) -> Any:
     """Expect the opponent's most frequent choice, and answer it. For a new opponent, use the choices of all others."""
     game = find_game(ctx.game_type)
-    known = Knowledge(ctx.view, partial(_opponent_choices, ctx), partial(_drawn_numbers, ctx))
     try:
-        worth = None if game is None else game.worth(known)
+        worth = None if game is None else game.worth(_knowledge(ctx))
     except ValueError as error:
         raise CannotPlay(f"frequency {error}") from None
     if worth is None:
@@ -70,7 +69,10 @@ def frequency(ctx: Context) -> Any:
 
 
 def search(ctx: Context) -> Any:
-    """Look ahead, and choose the move after which even the best replies of the opponent leave most."""
+    """Look ahead, and choose the move after which even the best replies of the opponent leave most.
+
+    Where the end is too far away to see, equally good moves are judged as ``frequency`` judges them.
+    """
     game = find_game(ctx.game_type)
     try:
         position = None if game is None else game.position(ctx.view)
@@ -78,8 +80,18 @@ def search(ctx: Context) -> Any:
         raise CannotPlay(f"search {error}") from None
     if game is None or position is None:
         raise CannotPlay(f"search cannot play {ctx.game_type}")
-    values = values_of_moves(game, position, ctx.valid_options)
-    return _best(ctx, lambda option: values[ctx.valid_options.index(option)])
+    values, is_complete = values_of_moves(game, position, ctx.valid_options)
+    worth = None if is_complete else game.worth(_knowledge(ctx))
+
+    def value(option: Any) -> tuple[float, ...]:
+        best, hope = values[ctx.valid_options.index(option)]
+        return (best, hope) if worth is None else (best, worth(option), hope)
+
+    return _best(ctx, value)
+
+
+def _knowledge(ctx: Context) -> Knowledge:
+    return Knowledge(ctx.view, partial(_opponent_choices, ctx), partial(_drawn_numbers, ctx))
 
 
 def _drawn_numbers(ctx: Context) -> list[int]:
@@ -93,7 +105,7 @@ def _opponent_choices(ctx: Context) -> list[str | None]:
     return theirs or [match.opponent_choice for match in played]
 
 
-def _best(ctx: Context, worth: Callable[[Any], float | Value]) -> Any:
+def _best(ctx: Context, worth: Callable[[Any], float | tuple[float, ...]]) -> Any:
     """One of the options with the highest worth."""
     worths = [worth(option) for option in ctx.valid_options]
     most = max(worths)

@@ -391,12 +391,12 @@ class Report:
         files = ", ".join(f'<a href="{escape_text(file)}">{escape_text(file)}</a>' for file in self._files)
         return (
             '<footer id="about"><h2>How to read it</h2>'
-            "<p>Points: 3 for a win, 1 for a draw. The rating is fitted over all matches that were played out (Bradley "
-            "and Terry’s model with Davidson’s draws): 0 is the average of this league, 400 points more are ten wins "
-            "for each loss, and ratings of different leagues cannot be compared. The bar is the 95 % interval: a "
-            "rating can be that far off by chance alone. Technical losses (tech.) are matches lost without play: they "
-            "are in the table and not in the rating. The column “moved” has the ranks that a player gained (▲) or "
-            "lost (▼) in the last round.</p>"
+            "<p>Points: 3 for a win, 1 for a draw. The rating is fitted over all matches that were played out "
+            "(Bradley and Terry’s model with Davidson’s draws and an advantage of side A): 0 is the average of this "
+            "league, 400 points more are ten wins for each loss, and ratings of different leagues cannot be compared."
+            " The bar is the 95 % interval: a rating can be that far off by chance alone. Technical losses (tech.) "
+            "are matches lost without play: they are in the table and not in the rating. The column “moved” has the "
+            "ranks that a player gained (▲) or lost (▼) in the last round.</p>"
             f"<p>The same in other forms: {files}. Made by leaguekit {leaguekit.__version__}.</p></footer>"
         )
 

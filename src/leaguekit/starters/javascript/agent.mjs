@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 
 const NAME = "My agent";
-const GAMES = ["even_odd", "rock_paper_scissors", "tic_tac_toe"];
+const GAMES = ["connect_four", "even_odd", "prisoners_dilemma", "rock_paper_scissors", "tic_tac_toe"];
 
 // Your strategy: one of `options`. It may be async. A loop that never ends would block every answer.
 //

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 NAME = "My agent"
-GAMES = ["even_odd", "rock_paper_scissors", "tic_tac_toe"]
+GAMES = ["connect_four", "even_odd", "prisoners_dilemma", "rock_paper_scissors", "tic_tac_toe"]
 Json = dict[str, Any]
 
 

@@ -18,6 +18,8 @@ QUESTIONS: dict[str, tuple[list[Any], plain.Json]] = {
     "even_odd": (["even", "odd"], {}),
     "rock_paper_scissors": (["rock", "paper", "scissors"], {"choices": {"A": None, "B": None}}),
     "tic_tac_toe": ([1, 2, 3, 5, 6, 7, 8], {"board": "X...O....", "moves": [0, 4], "your_mark": "X"}),
+    "connect_four": ([1, 2, 3, 4, 5, 6, 7], {"board": [*["......."] * 5, "...R..."], "your_disc": "Y"}),
+    "prisoners_dilemma": (["C", "D"], {"turns": 50, "played": 2, "you": "CC", "opponent": "CD"}),
 }
 
 

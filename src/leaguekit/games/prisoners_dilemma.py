@@ -1,0 +1,106 @@
+"""The prisoner's dilemma, repeated: in every turn both sides cooperate (C) or defect (D) at once.
+
+If both cooperate, each gets 3. If both defect, each gets 1. A side that defects alone gets 5, and the other one gets 0.
+The payoff of a match is the mean over its turns, and the table is ranked by it. Both sides know the number of turns.
+With ``noise``, such as 0.05, chance turns each move into the other one with that probability.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any, NamedTuple
+
+from leaguekit.games.base import CHANCE, SIDES, Game, Mover, Moves, Odds, Outcome, Question, Side, turn_fault
+
+COOPERATE, DEFECT = "C", "D"
+MOVES = (COOPERATE, DEFECT)
+PAYOFFS = {"CC": (3, 3), "CD": (0, 5), "DC": (5, 0), "DD": (1, 1)}
+MAX_TURNS = 1_000
+# The noise is a number of thousandths.
+NOISE_STEPS = 1_000
+
+
+class Position(NamedTuple):
+    """What A and B did in all turns, as texts; the payoffs so far; and the moves that chance may still change."""
+
+    a: str = ""
+    b: str = ""
+    payoff_a: int = 0
+    payoff_b: int = 0
+    intended: str = ""
+
+
+class PrisonersDilemma(Game[Position]):
+    """Ranked by payoff."""
+
+    name = "prisoners_dilemma"
+    constant_moves = MOVES
+    payoff_range = (0, 5)
+
+    def __init__(self, turns: int = 50, noise: float = 0) -> None:
+        if type(turns) is not int or not 1 <= turns <= MAX_TURNS:
+            raise ValueError(f"turns must be a whole number from 1 to {MAX_TURNS:,}, got {turns!r}")
+        thousandths = noise * NOISE_STEPS if type(noise) in (int, float) else -1
+        if not (0 <= thousandths <= NOISE_STEPS / 2 and thousandths == round(thousandths)):
+            raise ValueError(f"noise must be a number from 0 to 0.5 with at most three decimals, got {noise!r}")
+        self.max_turns = turns
+        self._flips = round(thousandths)
+
+    def start(self) -> Position:
+        return Position()
+
+    def to_move(self, position: Position) -> tuple[Mover, ...]:
+        if position.intended:
+            return CHANCE
+        return SIDES if len(position.a) < self.max_turns else ()
+
+    def odds(self, position: Position) -> Odds | None:  # noqa: ARG002 - always the same
+        # Which of the two moves are turned into the other one.
+        kept = NOISE_STEPS - self._flips
+        weights = {"": kept * kept, "A": self._flips * kept, "B": kept * self._flips, "AB": self._flips * self._flips}
+        return [(flipped, weight) for flipped, weight in weights.items() if weight] if self._flips else None
+
+    def question(self, position: Position, side: Side) -> Question:
+        return Question("cooperate_or_defect", [*MOVES], self.view(position, side))
+
+    def fault(self, position: Position, side: Side, move: Any) -> str | None:
+        if (fault := turn_fault(self.to_move(position), side)) is not None or move in MOVES:
+            return fault
+        return f"Move must be 'C' (cooperate) or 'D' (defect), got {reprlib.repr(move)}"
+
+    def play(self, position: Position, moves: Moves) -> Position:
+        if "chance" not in moves:
+            pair = moves["A"] + moves["B"]
+            return position._replace(intended=pair) if self._flips else _played(position, pair)
+        flipped = moves["chance"]
+        pair = "".join(
+            [_other(move) if side in flipped else move for side, move in zip(SIDES, position.intended, strict=True)]
+        )
+        return _played(position, pair)
+
+    def outcome(self, position: Position) -> Outcome | None:
+        if len(position.a) < self.max_turns or position.intended:
+            return None
+        a, b = position.payoff_a / self.max_turns, position.payoff_b / self.max_turns
+        winner: Side | None = None if a == b else "A" if a > b else "B"
+        return Outcome(winner, f"{{A}} got {a:g} and {{B}} got {b:g} per turn", (a, b))
+
+    def view(self, position: Position, side: Side | None) -> dict[str, Any]:
+        a, b = position.a, position.b
+        public: dict[str, Any] = {"turns": self.max_turns, "played": len(a)}
+        if side is None:
+            return public | {"A": a, "B": b}
+        return public | {"you": a if side == "A" else b, "opponent": b if side == "A" else a}
+
+    def picture(self, view: dict[str, Any]) -> dict[str, Any]:
+        names = ("A", "B") if "A" in view else ("you", "opponent")
+        return {"kind": "text", "text": "\n".join(f"{name:8} {view.get(name)}" for name in names)}
+
+
+def _other(move: str) -> str:
+    return DEFECT if move == COOPERATE else COOPERATE
+
+
+def _played(position: Position, pair: str) -> Position:
+    a, b = PAYOFFS[pair]
+    return Position(position.a + pair[0], position.b + pair[1], position.payoff_a + a, position.payoff_b + b)

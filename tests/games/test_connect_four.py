@@ -1,0 +1,101 @@
+"""Connect four: discs fall, lines in every direction, a full board, and boards that cannot be."""
+
+from __future__ import annotations
+
+import pytest
+
+from leaguekit.games.base import SIDES, Outcome
+from leaguekit.games.connect_four import ConnectFour, line_in
+from leaguekit.player.context import Context
+from leaguekit.player.strategies import STRATEGIES
+
+GAME = ConnectFour()
+
+
+def after(*columns):
+    position = GAME.start()
+    for column in columns:
+        (side,) = GAME.to_move(position)
+        assert GAME.fault(position, side, column) is None
+        position = GAME.play(position, {side: column})
+    return position
+
+
+def chosen(name, *columns):
+    """The column that a strategy chooses after these."""
+    position = after(*columns)
+    (side,) = GAME.to_move(position)
+    question = GAME.question(position, side)
+    return STRATEGIES[name](Context(game_type=GAME.name, valid_options=question.valid_options, view=question.context))
+
+
+def test_discs_fall_onto_each_other() -> None:
+    assert GAME.view(after(4, 4, 1), None) == {"board": [*["......."] * 4, "...Y...", "R..R..."]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "where"),
+    [
+        ((1, 1, 2, 2, 3, 3, 4), "columns 1 to 4"),
+        ((7, 2, 7, 2, 7, 2, 7), "column 7"),
+        ((1, 2, 2, 3, 3, 4, 3, 4, 4, 7, 4), "columns 1 to 4"),
+        ((4, 3, 3, 2, 2, 1, 2, 1, 1, 7, 1), "columns 1 to 4"),
+    ],
+)
+def test_four_in_a_line_win_in_every_direction(columns, where) -> None:
+    end = after(*columns)
+    assert GAME.outcome(end) == Outcome("A", f"{{A}} has four in a line, in {where}")
+    assert GAME.fault(end, "B", 1) == "The game is over"
+    assert GAME.to_move(end) == ()
+    marked = [cell for row in GAME.picture(GAME.view(end, None))["rows"] for cell in row if isinstance(cell, dict)]
+    assert sum(cell.get("marked", False) for cell in marked) == 4
+
+
+def test_a_full_column_is_not_offered() -> None:
+    full = after(*[1] * 6)
+    assert GAME.question(full, "A").valid_options == [2, 3, 4, 5, 6, 7]
+    assert GAME.fault(full, "A", 1) == "Move must be a column that is not full (2, 3, 4, 5, 6, 7), got 1"
+    assert GAME.fault(full, "A", True) is not None
+
+
+def test_a_view_shows_the_whole_position() -> None:
+    for position in (GAME.start(), after(4, 4, 1), after(*[1] * 6)):
+        assert [GAME.position(GAME.view(position, side)) for side in (*SIDES, None)] == [position] * 3
+
+
+@pytest.mark.parametrize(
+    "board", [None, [], ["......."] * 5, [*["......."] * 5, "YY....."], ["R......", *["......."] * 5], ["x......"] * 6]
+)
+def test_what_is_not_a_board_is_refused(board) -> None:
+    with pytest.raises(ValueError, match=r"^cannot read the board"):
+        GAME.position({"board": board})
+
+
+def test_a_full_board_without_a_line_is_a_draw() -> None:
+    # Three pairs of columns in which the discs alternate, and a last column.
+    rows = (1, 2, 1, 2, 2, 1, 2, 1, 1, 2, 1, 2)
+    pairs = [column + first for first in (0, 2, 4) for column in rows]
+    end = after(*pairs, *[7] * 6)
+    assert GAME.outcome(end) == Outcome(None, "The board is full and neither {A} nor {B} has four in a line")
+    assert GAME.to_move(end) == ()
+
+
+def test_a_line_does_not_run_on_in_the_next_column() -> None:
+    assert line_in(0b1110 << 2 | 1 << 7) == 0
+
+
+@pytest.mark.parametrize("name", ["frequency", "search"])
+def test_who_can_win_wins_and_else_stops_the_opponent(name) -> None:
+    assert chosen(name, 1, 2, 1, 2, 1, 2) == 1
+    assert chosen(name, 1, 2, 1, 2, 1) == 1
+
+
+@pytest.mark.parametrize("name", ["frequency", "search"])
+def test_nobody_prepares_the_cell_with_which_the_opponent_wins(name) -> None:
+    # B has three in the second row, in columns 1 to 3. Nothing is in column 4 yet.
+    assert chosen(name, 1, 1, 2, 2, 3, 3, 7, 4, 6, 7, 6, 5) != 5
+
+
+def test_search_makes_two_threats_at_once() -> None:
+    # In the lowest row, with both ends free.
+    assert chosen("search", 4, 4, 3, 3) in (2, 5)
