@@ -8,8 +8,10 @@ import pytest
 
 from leaguekit.agents.game_loading import NoSuchGame, absolute, is_in_file, known_name, load_game
 from leaguekit.cli import main
-from leaguekit.games import find_game, sources
+from leaguekit.games import find_game, rules, sources
 from leaguekit.games.testing import check_game
+from leaguekit.player.context import Context
+from leaguekit.testing import play_match
 
 
 @pytest.fixture
@@ -85,3 +87,16 @@ def test_what_is_missing_is_told_with_the_line_or_the_nearest_name(
 
 def test_no_name_in_a_message_loads_a_file(here: Path) -> None:
     assert find_game(f"{here}/{file_of(here)}") is None
+
+
+def test_strategies_know_the_arguments_of_the_game(here: Path) -> None:
+    seen = []
+
+    def choose(ctx: Context) -> int:
+        seen.append((ctx.game_type, ctx.game_args))
+        return ctx.valid_options[0]
+
+    play_match(choose, "search", game=f"{file_of(here)}(stones=4)")
+    name = f"heap_{here.name[-1]}"
+    assert {*map(str, seen)} == {str((name, {"stones": 4}))}
+    assert rules(name, {"stones": 4}).startswith("Heap ")

@@ -246,7 +246,7 @@ class Seat:
             match_id=ctx.match_id,
             round_id=ctx.round_id,
             game_type=ctx.game_type,
-            rules=rules(ctx.game_type),
+            rules=rules(ctx.game_type, ctx.game_args),
             opponent_id=ctx.opponent_id,
             opponent_name=names.get(ctx.opponent_id or ""),
             role=ctx.role,
@@ -259,7 +259,7 @@ class Seat:
 
     def _picture(self, ctx: Context) -> Picture:
         """The position as this seat may see it, with the moves that its cells stand for."""
-        picture = picture_of(find_game(ctx.game_type), ctx.view, with_moves=True)
+        picture = picture_of(find_game(ctx.game_type, ctx.game_args), ctx.view, with_moves=True)
         own, other = self.agent.player_id or "you", ctx.opponent_id or "the opponent"
         return name_players(picture, *((other, own) if ctx.role == "PLAYER_B" else (own, other)))
 

@@ -177,7 +177,7 @@ class _PublicTools:
         name = f" You are called {arguments['name'][:50]!r}." if arguments.get("name") else ""
         return (
             f"You want to play in the league {settings.league_id}: {settings.game_type}. {settings.advancement}{name}"
-            f"\n\n{rules(settings.game_type)}\n\n"
+            f"\n\n{rules(settings.game_name)}\n\n"
             "Look at get_standings and get_schedule first. A player of this league is a server: it is called at its "
             f"own address when it is its turn. If you run one, register it by register_player at {endpoint}, keep the "
             "token that you are given, and answer handle_game_invitation and the calls for your choice within their "

@@ -136,6 +136,8 @@ class Context(Struct, frozen=True, kw_only=True):
     """One question to a strategy: what is asked, what is legal, and what may help to decide."""
 
     game_type: str = DEFAULT_GAME
+    # The arguments of the game, if it has any.
+    game_args: dict[str, Any] = {}
     move_type: str = DOCUMENTED_QUESTION.move_type
     # The legal moves. Any other move is replaced by one of these.
     valid_options: list[Any] = []

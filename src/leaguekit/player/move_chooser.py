@@ -122,6 +122,7 @@ class MoveChooser:
             match.random = self._random_for(facts.player_id, call.match_id, match.attempt)
         return Context(
             game_type=call.game_type,
+            game_args=(call.game_args or {}) if isinstance(call, m.GameMoveCall) else {},
             move_type=question.move_type,
             valid_options=[*question.valid_options],
             total=question.total_options or None,

@@ -58,7 +58,7 @@ def _choices(matches: list[PastMatch], result: Result) -> list[str]:
 
 def frequency(ctx: Context) -> Any:
     """Expect the opponent's most frequent choice, and answer it. For a new opponent, use the choices of all others."""
-    game = find_game(ctx.game_type)
+    game = find_game(ctx.game_type, ctx.game_args)
     try:
         worth = None if game is None else game.worth(_knowledge(ctx))
     except ValueError as error:
@@ -73,7 +73,7 @@ def search(ctx: Context) -> Any:
 
     Where the end is too far away to see, equally good moves are judged as ``frequency`` judges them.
     """
-    game = find_game(ctx.game_type)
+    game = find_game(ctx.game_type, ctx.game_args)
     try:
         position = None if game is None else game.position(ctx.view)
     except ValueError as error:

@@ -259,6 +259,8 @@ class DirectLeague:
         # In the call above they would make Python pass its arguments in a slower way, for every move of every game.
         if question.total is not None:
             ctx = structs.replace(ctx, total=question.total, syntax=question.syntax)
+        if self.game.args:
+            ctx = structs.replace(ctx, game_args={**self.game.args})
         try:
             move = player.strategy(ctx)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything

@@ -58,10 +58,10 @@ _JSON_TYPES = {
 
 def make_prompt(ctx: Context, *, shows_moves: bool = True) -> list[Message]:
     """The messages that ask a model for a move. With ``shows_moves`` they list the legal moves."""
-    game = find_game(ctx.game_type)
+    game = find_game(ctx.game_type, ctx.game_args)
     system = _SYSTEM.format(
         goal=_TO_WIN if game is None or game.payoff_range is None else _FOR_PAYOFF,
-        rules=_rules_text(ctx.game_type),
+        rules=_rules_text(ctx),
         move=_describe_move(ctx, shows_moves=shows_moves, repeats=False),
     )
     question = _QUESTION.format(
@@ -94,9 +94,9 @@ def _describe_move(ctx: Context, *, shows_moves: bool, repeats: bool) -> str:
     return "one of legal_moves, written as it is there"
 
 
-def _rules_text(game_type: str) -> str:
-    """The rules of a game, from the docstring of its module."""
-    text = rules(game_type)
+def _rules_text(ctx: Context) -> str:
+    """The rules of the game, as it states them."""
+    text = rules(ctx.game_type, ctx.game_args)
     return f"The rules. {text}" if text else _UNKNOWN_RULES
 
 
