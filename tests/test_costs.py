@@ -35,7 +35,7 @@ BUDGETS = {
         "calls in agents": 92,
         "calls in manager": 191,
         "calls in referee": 202,
-        "calls in player": 179,
+        "calls in player": 181,
     },
     "exchange": {
         "tasks": 0,

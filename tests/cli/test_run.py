@@ -544,7 +544,7 @@ def test_an_unknown_key_of_the_settings_file_is_named_with_the_nearest_one(
         assert done.err.startswith(f"league {name}: {file}: there is no setting {line.split()[0]!r}; {remedy}")
     file.write_text('game_type = "chess"')
     done = command(name, "--port", "0", "--config", file, "--data-dir", tmp_path / "files")
-    assert "the games are even_odd, " in done.err
+    assert "the games are connect_four, even_odd, " in done.err
     assert not (tmp_path / "files").exists()
 
 

@@ -98,7 +98,7 @@ def test_a_game_states_its_rules_and_its_chance_or_they_follow_from_its_module_a
             "game noughts(sise=5) cannot be made: noughts got an unexpected keyword argument 'sise'.",
         ),
         ("noughts(size=13)", "The game noughts(size=13) cannot be made: RuntimeError: thirteen."),
-        ("", "There is no game '' here; the games are even_odd, "),
+        ("", "There is no game '' here; the games are connect_four, even_odd, "),
     ],
 )
 def test_a_game_that_cannot_be_found_or_made_is_told_with_what_to_do(name: str, why: str) -> None:

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from leaguekit.agents.world import World
+from leaguekit.games import GAMES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.decoding import violations
@@ -61,7 +62,7 @@ async def test_a_referee_pings_the_manager_and_registers_with_all_that_it_is(sce
     assert request["referee_meta"] == {
         "display_name": "Referee Alpha",
         "version": "1.2.3",
-        "game_types": ["even_odd", "rock_paper_scissors", "tic_tac_toe"],
+        "game_types": ["connect_four", "even_odd", "prisoners_dilemma", "rock_paper_scissors", "tic_tac_toe"],
         "contact_endpoint": REFEREE_URL,
         "max_concurrent_matches": 4,
         "protocol_version": "2.1.0",
@@ -431,7 +432,10 @@ async def test_a_further_attempt_is_played_when_the_one_before_is_over(scene: Sc
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"game_type": "chess"}, "This referee judges even_odd, rock_paper_scissors, tic_tac_toe, not chess."),
+        (
+            {"game_type": "chess"},
+            f"This referee judges {', '.join(sorted(GAMES))}, not chess.",
+        ),
         ({"match_seed": "no hex"}, "The assignment cannot be carried out"),
     ],
 )

@@ -54,7 +54,7 @@ def test_a_third_of_the_leagues_with_all_faults_have_outages_of_networks_and_of_
 
 def test_the_strategies_of_a_varied_league_can_play_its_game() -> None:
     setups = [random_scenario(seed).setup for seed in range(1, 200)]
-    assert {setup.game for setup in setups} == set(GAMES)
+    assert {setup.game for setup in setups} == set(GAMES) - {"connect_four", "prisoners_dilemma"}
     assert all(set(setup.strategies) <= set(strategies_for(setup.game)) for setup in setups)
     # A seed keeps its league: only what did not fit, and moved at random, is called so now.
     kept = random_scenario(4033)

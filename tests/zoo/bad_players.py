@@ -331,7 +331,8 @@ async def chooses_for_its_opponent(player: BadPlayer, call: Json) -> Answer:
 # The table
 
 PLAYED = "PLAYED"
-ALL_GAMES = tuple(sorted(GAMES))
+# One game with a single step, one without chance, and one in turns. Longer games would show the same, slowly.
+ALL_GAMES = ("even_odd", "rock_paper_scissors", "tic_tac_toe")
 AT_ONCE = tuple(name for name in ALL_GAMES if GAMES[name].max_turns == 1)
 IN_TURNS = tuple(name for name in ALL_GAMES if GAMES[name].max_turns > 1)
 _Three = tuple[str, str, str]

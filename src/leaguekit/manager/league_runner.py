@@ -141,7 +141,10 @@ class LeagueRunner:
             waits.append(f"the operator: {self._draw_problem}")
         if self._paused:
             waits.append(f"a pause to end: the last attempt at {queries.list_matches(self._paused)} was void")
-        return waits + [*map(self.describe_silence, self._silent.values())][:MAX_SILENT]
+        if problem is None:
+            # During an outage players are silent without a fault.
+            waits += [*map(self.describe_silence, self._silent.values())][:MAX_SILENT]
+        return waits
 
     def note_progress(self, report: m.MatchProgress) -> None:
         """Take a referee's report of where a match stands. A player is silent if it is asked again, or thinks long."""

@@ -24,6 +24,8 @@ from leaguekit.sim.runner import play
 
 # The formats of random leagues, apart from the single round-robin.
 FORMATS = ("swiss", "knockout", "knockout(best_of=3, third_place=True)", "gauntlet", "round_robin(legs=2)")
+# A seed keeps its league, so games that were added later are not drawn.
+_GAMES = sorted(GAMES.keys() - {"connect_four", "prisoners_dilemma"})
 # How the events begin by which a match ends.
 _ENDS_OF_MATCHES = (b'{"event":"ResultRecorded"', b'{"event":"MatchForfeited"')
 # Only this number of violations is printed per league: more are mostly repetitions.
@@ -127,7 +129,7 @@ def random_scenario(seed: int) -> Scenario:
     """A league whose setup and kind of faults are derived from the seed."""
     rng = Random(f"soak:{seed}")  # noqa: S311 - it must be reproducible
     names = sorted(STRATEGIES)
-    players, referees, game = rng.randint(2, 8), rng.randint(1, 3), rng.choice(sorted(GAMES))
+    players, referees, game = rng.randint(2, 8), rng.randint(1, 3), rng.choice(_GAMES)
     chosen = [rng.choice(names) for _ in range(rng.randint(1, 4))]
     # Drawn before they are replaced, so that the draws do not depend on the game.
     strategies = tuple(name if name in strategies_for(game) else "random" for name in chosen)
