@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leaguekit.games import GAMES
+from leaguekit.games.base import Question, Side
 from leaguekit.games.records import (
     MAX_CHOICE_CHARACTERS,
     choices_of,
@@ -13,6 +14,7 @@ from leaguekit.games.records import (
     record_from_choices,
     replay,
 )
+from leaguekit.games.rock_paper_scissors import Position, RockPaperScissors
 
 EVEN_ODD, BOARD = GAMES["even_odd"], GAMES["tic_tac_toe"]
 WON_BOARD = [{"A": 0}, {"B": 3}, {"A": 1}, {"B": 4}, {"A": 2}]
@@ -85,3 +87,11 @@ def test_a_step_that_the_game_cannot_play_is_refused() -> None:
 
     with pytest.raises(ValueError, match=r"^a step cannot be played: TypeError"):
         replay(Strict(), [{"chance": None}])
+
+
+def test_a_legal_move_that_is_not_listed_is_read_from_the_choices() -> None:
+    class ListsRockOnly(RockPaperScissors):
+        def question(self, position: Position, side: Side) -> Question:
+            return Question("throw", ["rock"], {}, 3, "a throw")
+
+    assert record_from_choices(ListsRockOnly(), None, {"A": "paper", "B": "rock"}) == [{"A": "paper", "B": "rock"}]

@@ -134,3 +134,7 @@ def test_installed_games_are_not_looked_up_until_one_is_named() -> None:
         "assert 'importlib.metadata' in sys.modules; assert 'pyspiel' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_game_with_empty_brackets_is_the_game_without_arguments() -> None:
+    assert game("tic_tac_toe()") is game("tic_tac_toe")

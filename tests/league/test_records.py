@@ -14,6 +14,7 @@ from leaguekit.league.audit import Audit
 from leaguekit.league.events import Event, ResultRecorded
 from leaguekit.league.outcomes import judge, read_record
 from leaguekit.league.records import Match
+from leaguekit.league.ties import first_place
 from leaguekit.match.draw import commitment, match_seed, record_sha256
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
@@ -226,3 +227,15 @@ def test_a_corrected_result_takes_its_payoffs_back() -> None:
     play.do(commands.correct(play.league, match.id, failed(match, match.b), "it did not play", play.now))
     # A technical loss is the lowest payoff, and the win by it the highest.
     assert payoffs(play) == {"P01": 0, "P02": 0, "P03": 0} | {match.a: 10}
+
+
+def test_the_first_place_names_the_payoff_and_other_payoffs_are_other_places() -> None:
+    play = begun()
+    match = only(play)
+    play.do(record(play, match, reported(match, played(match))))
+    rows = play.league.table.placed_rows()
+    assert [row.payoff for row in rows] == [played(match)[0]["chance"], 0, 0]
+    assert (rows[0].shown_rank, rows[1].decided_by) == ("1", None)
+    assert first_place(rows, is_over=True) == (
+        f"Champion: {match.a} with 3 points and a payoff of {rows[0].payoff:g} per match"
+    )

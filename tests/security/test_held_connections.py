@@ -40,7 +40,7 @@ def port_of(place: ServedGateway) -> int:
 @pytest.mark.parametrize(
     "attack",
     [
-        slots.polls,
+        pytest.param(slots.polls, marks=pytest.mark.long),
         slots.relay_calls,
         pytest.param(slots.registrations, marks=pytest.mark.long),
         slots.unfinished_bodies,

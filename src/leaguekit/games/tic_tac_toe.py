@@ -22,10 +22,6 @@ class Position(NamedTuple):
 
     moves: tuple[int, ...] = ()
 
-    def of(self, side: Side) -> tuple[int, ...]:
-        """The cells that a side marked; every second move is its own."""
-        return self.moves[SIDES.index(side) :: 2]
-
     def free(self) -> list[int]:
         return [cell for cell in range(9) if cell not in self.moves]
 
