@@ -112,7 +112,7 @@ class _MatchHistory(NamedTuple):
     def as_text(self) -> Iterator[str]:
         match = self.match
         a, b = (f"{name} ({self._name(name)})" for name in match.players)
-        yield f"{match.id}: {a} – {b}, {self.league.settings.game_type}, round {match.round_id}"
+        yield f"{match.id}: {a} – {b}, {self.league.settings.game_name}, round {match.round_id}"
         yield ""
         yield from (f"  {event.at}  {sentence(event).removeprefix(f'{match.id}: ')}" for event in self.events)
         if not self.events:

@@ -74,6 +74,7 @@ async def match_page(
         seq=projection.number,
         match=match_row(league, match),
         game_type=league.settings.game_type,
+        game=league.settings.game_name,
         in_play=_in_play(league, match, progress) if match.in_play else None,
         voids=match.voids,
         flags=remove_addresses(list(league.flags.get(match_id, ()))),

@@ -73,7 +73,7 @@ export function render(main, data, live) {
     h(
       "p.soft",
       h("a", { href: `#/rounds/${match.round_id}` }, `Round ${match.round_id}`),
-      ` · ${gameOf(data.game_type)} · ${statusOf(match)}`,
+      ` · ${gameOf(data.game)} · ${statusOf(match)}`,
       match.referee_id && [" · referee ", h("a", { href: `#/agents/${match.referee_id}` }, match.referee_id)],
       match.ended_at && [" · ended at ", moment(match.ended_at)],
       match.attempt > 1 && ` · attempt ${match.attempt}`,
