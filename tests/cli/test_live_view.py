@@ -230,6 +230,23 @@ def test_the_boards_of_a_round_are_beside_each_other_in_play_and_at_the_end(monk
     ]
 
 
+def test_a_long_caption_of_a_board_has_three_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = with_boards(R2M1=BOARD | {"caption": "P01 has red ●, P02 has ○; P01 moves " + "now " * 9}, R2M2={})
+    lines = visible(state, 80, 30, monkeypatch=monkeypatch)
+    first = lines.index("Boards") + 5
+    assert [line.strip() for line in lines[first : first + 4]] == [
+        "Alice has red ●,",
+        "李雷的机器人 has ○;",
+        "Alice moves now now n…",
+        "",
+    ]
+
+
+def test_the_game_is_shown_with_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = live(game="openspiel:go(board_size=9)")
+    assert visible(state, 110, 26, monkeypatch=monkeypatch)[1].startswith("running · openspiel:go(board_size=9) · ")
+
+
 @pytest.mark.parametrize("picture", [{}, {"kind": "grid"}, {"kind": "grid", "rows": [["\n", 7]]}, {"kind": "text"}])
 def test_what_is_not_a_picture_is_not_drawn(picture: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     state = with_boards(R2M1=picture, R2M2={})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -79,11 +80,11 @@ def test_there_is_an_example_of_every_page() -> None:
 class Visit:
     """A dashboard of a league that is over, of real agents, with their transcripts."""
 
-    def __init__(self, root: Path, *strategies: str, game: str = "even_odd") -> None:
-        self._root, self._strategies, self._game = root, strategies, game
+    def __init__(self, root: Path, *strategies: str, game: str = "even_odd", **game_args: Any) -> None:
+        self._root, self._strategies, self._game, self._game_args = root, strategies, game, game_args
 
     async def __aenter__(self) -> Self:
-        self._hall = await Hall(self._root, game_type=self._game).__aenter__()
+        self._hall = await Hall(self._root, game_type=self._game, game_args=self._game_args).__aenter__()
         self.hall = self._hall
         transcripts = Transcripts(self.hall)
         await self.hall.fill(*(self._strategies or FOUR))
@@ -179,6 +180,14 @@ async def test_a_game_of_many_moves_is_replayed_position_by_position(tmp_path: P
         assert [sum(cell != "." for cell in board) for board in boards] == list(range(len(boards)))
         assert page["draw"] is None
         assert page["verification"]["replayed"] is True
+
+
+@in_virtual_time
+async def test_a_match_with_chance_shows_the_seed_that_was_committed_to(tmp_path: Path) -> None:
+    async with Visit(tmp_path, "random", "random", game="prisoners_dilemma", turns=2, noise=0.5) as visit:
+        found = (await visit.json("/api/matches/R1M1"))["draw"]
+        digest = hashlib.sha256(f"{found['nonce']}:{found['seed']}".encode()).hexdigest()
+        assert (found["number"], found["opens"], found["commitment"]) == (None, True, digest)
 
 
 @in_virtual_time

@@ -52,7 +52,7 @@ def render_league(live: Live, now: datetime, size: tuple[int, int], page: str, n
 def _head(league: LeagueView, names: dict[str, str], now: datetime, columns: int, page: str) -> Lines:
     played, total = league.matches_played, league.total_matches
     state = "paused" if league.paused else _STATES[league.state]
-    facts = [state, league.game_type]
+    facts = [state, league.game or league.game_type]
     if league.view == "bracket" and league.round_label:
         # The number of games in a bracket is not known before its end.
         facts += [] if league.state == "LEAGUE_COMPLETED" else [league.round_label]

@@ -185,6 +185,7 @@ class Projection:
             league_id=settings.league_id,
             title=settings.title or settings.league_id,
             game_type=settings.game_type,
+            game=settings.game_name,
             pure_chance=game is not None and bool(game.luck),
             state=league.state,
             paused=league.paused,

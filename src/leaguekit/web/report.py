@@ -131,7 +131,7 @@ class Report:
 
     def _opening(self) -> Iterator[str]:
         figures = self._figures
-        yield f'<p class="soft">{escape_text(figures.game_type)} · {_STATES[figures.state]}</p>'
+        yield f'<p class="soft">{escape_text(self._league.settings.game_name)} · {_STATES[figures.state]}</p>'
         yield f"<h1>{'' if self._league.settings.title else 'League '}<bdi>{escape_text(figures.title)}</bdi></h1>"
         rounds = f"round {figures.round} of {figures.rounds}" if figures.rounds else "no rounds yet"
         matches = f"{figures.played:,} of {figures.matches:,} matches"

@@ -48,7 +48,7 @@ function opening(league, rows) {
     h(
       "p.soft",
       h("strong", stateOf(league)),
-      ` · ${gameOf(league.game_type)}`,
+      ` · ${gameOf(league.game)}`,
       rounds && ` · ${rounds}`,
       ` · ${plural(league.players, "player")}, ${plural(league.referees, "referee")}`,
     ),
