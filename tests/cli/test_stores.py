@@ -403,6 +403,18 @@ def test_moves_of_other_games_are_told(command: Command, tmp_path: Path) -> None
     assert "Draw:" not in out
 
 
+def test_the_seed_of_a_game_with_chance_is_told_with_what_opens_it(command: Command, tmp_path: Path) -> None:
+    setup = LeagueSetup(players=2, referees=1, game="prisoners_dilemma(turns=2, noise=0.5)")
+    league = run_scenario(Scenario(1, setup, "none")).outcome
+    out = command("replay", Played(league.events, league.documents).store(tmp_path / "league.db"), "R1M1").out
+    found = re.search(
+        r"\nSeed: ([0-9a-f]{64})\n  nonce ([0-9a-f]+)\n.* as SHA-256 of nonce:seed, ([0-9a-f]{64})\n", out
+    )
+    assert found is not None
+    seed, nonce, commitment = found.groups()
+    assert hashlib.sha256(f"{nonce}:{seed}".encode()).hexdigest() == commitment
+
+
 def test_of_a_foreign_referees_match_the_log_tells_what_it_knows(command: Command, eventful: Path) -> None:
     lines = command("replay", eventful, "R1M1").out.splitlines()
     assert [re.sub(r"number \d+", "number ?", line) for line in lines[11:20]] == [

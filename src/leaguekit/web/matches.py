@@ -216,10 +216,11 @@ def public_message(entry: TranscriptEntry) -> Message:
 def _draw(details: ResultDetails) -> Draw | None:
     if details.draw_commitment is UNSET:
         return None
-    number = details.drawn_number or None
+    number, seed = details.drawn_number or None, details.match_seed or None
+    promised = number or seed
     nonce = None if details.draw_nonce is UNSET else details.draw_nonce
-    is_open = None if nonce is None or number is None else opens(details.draw_commitment, nonce, number)
-    return Draw(number=number, commitment=details.draw_commitment, nonce=nonce, opens=is_open)
+    is_open = None if nonce is None or promised is None else opens(details.draw_commitment, nonce, promised)
+    return Draw(number=number, seed=seed, commitment=details.draw_commitment, nonce=nonce, opens=is_open)
 
 
 def _verification(

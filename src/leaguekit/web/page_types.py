@@ -170,14 +170,15 @@ class Message(JsonObject):
 
 
 class Draw(JsonObject):
-    """A draw that was committed to before the choices: SHA-256 of the text ``nonce:number``."""
+    """A draw that was committed to before the choices: SHA-256 of the text ``nonce:number``, or ``nonce:seed``."""
 
     number: int | None
     commitment: str
     nonce: str | None
     opens: Annotated[
-        bool | None, described("Whether nonce and number are those committed to; null if one is not known")
+        bool | None, described("Whether nonce and number, or seed, are those committed to; null if one is not known")
     ]
+    seed: Annotated[str | None, described("The seed of the match, from which follows what chance gave")] = None
 
 
 class Verification(JsonObject):

@@ -83,6 +83,9 @@ font:.78rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",m
 .stages li p{margin:0;display:flex;gap:.4rem}
 .stages li span:first-child{flex:1;min-width:0;overflow-wrap:anywhere}
 .stages li a{text-decoration:none;color:inherit}
+.opponents{list-style:none;margin:.5rem 0;padding:0;columns:14rem;column-gap:1.5rem}
+.opponents li{display:flex;gap:.6rem;break-inside:avoid}
+.opponents span:first-child{flex:1;min-width:0;overflow-wrap:anywhere}
 .stages .winner{font-weight:700;background:var(--won)}
 footer{margin-top:3rem;border-top:1px solid var(--rule);color:var(--soft);font-size:.85rem}
 footer h2{border:0;margin-top:1rem;color:var(--ink)}
