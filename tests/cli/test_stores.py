@@ -299,6 +299,16 @@ def test_the_log_of_a_match_or_an_agent_that_the_league_does_not_have_ends_with_
     assert said == (1, "", f"There is no {option[2:]} {name} in this league\n")
 
 
+def test_the_log_of_a_format_that_draws_has_its_matches(command: Command, tmp_path: Path) -> None:
+    play = Play(players=4, referees=2, format="knockout").begin().play_all()
+    store = Played(play.log, {}).store(tmp_path / "league.db")
+    said = command("log", store, "--match", "R2M1")
+    assert (said.code, said.err) == (0, "")
+    assert "R2M1: REF01 is given attempt 1" in said.out
+    (final,) = play.league.rounds[1].matches
+    assert f"{final}: " in command("log", store, "--agent", play.match(final).a).out
+
+
 def test_the_seed_is_told_even_to_who_reads_the_end_only(command: Command, trouble: Path) -> None:
     last = json.loads(command("log", trouble, "--after", 20, "--json").out.splitlines()[0])
     assert (last["event"], last["seed_hex"]) == ("LeagueCompleted", SEED)

@@ -98,6 +98,9 @@ def _look_around(visit: Visit) -> None:
     page.keyboard.press("ArrowRight")
     expect(group.get_by_role("status")).to_contain_text("2 of")
     expect(page.locator(".sequence .later").first).to_be_attached()
+    # The texts of messages name players, and do not have their ids.
+    expect(page.locator(".sequence")).to_contain_text("against")
+    expect(page.locator(".sequence")).not_to_contain_text(re.compile(r"\bP\d\d\b"))
     page.get_by_role("group", name="Steps of the game").get_by_role("button", name="First").click()
     expect(page.locator(".game .picture .back")).to_have_count(3)
 

@@ -72,7 +72,7 @@ class LeagueView(JsonObject):
     ended_at: str | None
     champion: Annotated[Champion | None, described("Once the league is over")]
     seed_hex: Annotated[str | None, described("What all draws were made from; once the league is over")]
-    game: Annotated[str, described("The game with its arguments, such as `prisoners_dilemma(turns=50)`")] = ""
+    game: Annotated[str, described("The game with its arguments, such as `my_game(turns=50)`")] = ""
     title: Annotated[str, described("What the league is called: its title, or its id")] = ""
     seed_commitment: Annotated[str, described("The SHA-256 of seed_hex, from the beginning")] = ""
     order: Annotated[str, described("What decides the order of the table, in words")] = ""

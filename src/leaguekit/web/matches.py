@@ -93,7 +93,9 @@ async def match_page(
     page.news = [news_item(number, event) for number, event in events]
     if outcome is not None:
         recorded, posted = await _recorded(reader, match_id, events)
-        page.steps = _steps(league, outcome, recorded, posted)
+        record = _record(recorded, posted)
+        page.match = match_row(league, match, record if match.reported else None)
+        page.steps = game_steps(league.settings.game_name, outcome, record)
         transcript = await _transcript(reader, match_id)
         page.messages = [] if transcript is None else public_messages(transcript.entries)
         if recorded is not None:
@@ -112,7 +114,8 @@ async def pictures_page(projection: Projection, ledger: Ledger, match_id: str, o
     steps: list[Step] = []
     if (outcome := match.outcome) is not None:
         events = await _events(projection, ledger, match_id)
-        steps = _steps(league, outcome, *await _recorded(ledger.log, match_id, events))
+        record = _record(*await _recorded(ledger.log, match_id, events))
+        steps = game_steps(league.settings.game_name, outcome, record)
     game, shown = find_game(league.settings.game_name), steps[offset : offset + limit]
     pictures = [name_players(picture_of(game, step.view), match.a, match.b) for step in shown]
     return PicturesPage(seq=number, total=len(steps), offset=offset, pictures=pictures)
@@ -162,11 +165,8 @@ async def _recorded(
     return recorded, read_record(kept, recorded.result.details)
 
 
-def _steps(
-    league: League, outcome: Outcome, recorded: e.ResultRecorded | None, posted: Sequence[Any] | None
-) -> list[Step]:
-    record: Sequence[Any] | None = posted or (None if recorded is None else recorded.result.details.record or None)
-    return game_steps(league.settings.game_name, outcome, record)
+def _record(recorded: e.ResultRecorded | None, posted: Sequence[Any] | None) -> Sequence[Any] | None:
+    return posted or (None if recorded is None else recorded.result.details.record or None)
 
 
 async def _transcript(reader: LogReader, match_id: str) -> MatchTranscript | None:

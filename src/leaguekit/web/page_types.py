@@ -222,7 +222,7 @@ class MatchPage(Page):
     steps: Annotated[list[Step], described("The game from its beginning, position by position")]
     messages: Annotated[list[Message], described("Empty if the referee sent no transcript")]
     news: list[NewsItem]
-    game: Annotated[str, described("The game with its arguments, such as `prisoners_dilemma(turns=50)`")] = ""
+    game: Annotated[str, described("The game with its arguments, such as `my_game(turns=50)`")] = ""
     moves: Annotated[dict[str, Moves], described("By player; one that states nothing is not in it")] = field(
         default_factory=dict
     )

@@ -206,7 +206,7 @@ class Projection:
             seed_hex=settings.seed_hex if is_over else None,
             seed_commitment=settings.seed_commitment,
             order=describe_order(settings),
-            first=first_place(rows, is_over=is_over)
+            first=first_place(rows, is_over=is_over, by_points=not league.table.ranking)
             if status.matches_played and (is_over or not league.table.ranking)
             else None,
             ties=tie_sentences(rows, settings.tie_breaks, MAX_TIES),

@@ -147,7 +147,7 @@ class Report:
             yield f"<nav>{items}</nav>"
         is_over = figures.state == "LEAGUE_COMPLETED"
         if figures.played and (is_over or not self._has_bracket):
-            first = first_place(figures.lines, is_over=is_over)
+            first = first_place(figures.lines, is_over=is_over, by_points=not self._league.table.ranking)
             yield f'<p class="champion">{insert_names(first, self._names)}</p>'
         if self._has_bracket and self._league.end_reason:
             yield f"<p>{insert_names(self._league.end_reason, self._names)}</p>"
@@ -279,8 +279,11 @@ class Report:
             for row in map(refused_row, found.refused)
         ]
         if items:
-            yield '<h2 id="problems">Agents with problems</h2><p class="soft small">The worst first.</p>'
-            yield f"<ol>{''.join(f'<li>{item}</li>' for item in items)}</ol>"
+            yield (
+                '<h2 id="problems">Agents with problems</h2>'
+                '<p class="soft small">The worst first. Those that have left come last.</p>'
+                f"<ol>{''.join(f'<li>{item}</li>' for item in items)}</ol>"
+            )
 
     def _standing(self, line: PlayerFigures, scale: RatingScale) -> str:
         label = f'{isolate_name(line.display_name)} <span class="id">{line.player_id}</span>'

@@ -95,7 +95,8 @@ th,td{padding:.25rem .22rem}.standings td:nth-child(2){font-size:.75rem;padding:
 .matches,.matches tbody,.matches tr,.matches td{display:block;width:auto!important;border:0;padding:.1rem 0}
 .stages,.stages ol{display:block}
 .matches thead{position:absolute;left:-99rem}
-.matches tr{border-bottom:1px solid var(--rule);padding:.5rem 0}}
+.matches tr{border-bottom:1px solid var(--rule);padding:.5rem 0}
+.drawn{flex-wrap:wrap}.drawn>div{flex:1 1 11rem}.drawn .picture{flex:none;max-width:100%;overflow-x:auto}}
 @media print{:root{--paper:#fff;--sheet:#f5f6f8;--ink:#000;--soft:#444;--rule:#ccc;--link:#000}
 body{max-width:none;font-size:10pt;padding:0}nav,details{display:none}h2{break-after:avoid}tr{break-inside:avoid}
 .wide{overflow:visible}.cross{font-size:6pt}.cross th,.cross td{padding:0 .1rem}a{text-decoration:none}}

@@ -1,7 +1,7 @@
 // A match: its two sides, the ruling and its evidence, the draw and its verification, and its replay step by step.
 
 import { widthOf } from "./charts.js";
-import { h, name, show, table, withNames, agentLabel } from "./elements.js";
+import { h, name, namesInText, show, table, withNames, agentLabel } from "./elements.js";
 import { boardOf, event, stageOrMissing } from "./league.js";
 import { moveText } from "./pictures.js";
 import { sequence } from "./sequence.js";
@@ -366,7 +366,7 @@ function messages({ match, messages: said }, width) {
       "Messages",
       "message",
       said.length,
-      (place) => `${place + 1} of ${said.length}: ${inWords(said[place])}`,
+      (place) => `${place + 1} of ${said.length}: ${inWords(said[place], match)}`,
     ),
     h(
       "div.wide",
@@ -381,7 +381,8 @@ function messages({ match, messages: said }, width) {
   );
 }
 
-const inWords = ({ message_type: type, what, text }) => [type ?? what, text].filter(Boolean).join(", ");
+const inWords = ({ message_type: type, what, text }, { a, b }) =>
+  [type ?? what, namesInText(text, a, b)].filter(Boolean).join(", ");
 
 function entry(message, match, place) {
   const agent = [match.a, match.b].find((one) => one.id === message.player_id);
