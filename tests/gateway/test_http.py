@@ -194,6 +194,7 @@ def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str,
     run(played())
 
 
+@pytest.mark.long
 def test_the_board_stays_between_two_moves(tmp_path: Path) -> None:
     async def played() -> None:
         async with (
