@@ -88,7 +88,7 @@ def test_a_host_with_another_address_goes_on_with_its_referees_and_with_agents_t
             _student(machines, url, codes[0], student_data),
             _student(machines, url, codes[1], student_data, name="Bob", port=8102),
         ):
-            host.said("P01 is registered: Ada")
+            host.said("P01 is back: Ada")
             host.said("P02 is registered: Bob")
             started = _league(machines, 0, "start", "--manager", url, "--data-dir", host_data)
             assert started.process.returncode == 0, started.stderr
