@@ -514,7 +514,7 @@ def test_a_pairing_is_a_line(changes: dict[str, Any], text: str) -> None:
 
 
 def test_the_stages_of_a_bracket_that_are_open_are_displayed_and_how_a_player_advances() -> None:
-    now = live(view="bracket", round_label="Semi-finals", advancement="P01 meets everybody once.")
+    now = live(view="bracket", draws_more=True, round_label="Semi-finals", advancement="P01 meets everybody once.")
     now.pairings = {
         "1.1": pairing(stage=1, label="Semi-finals", winner="P01"),
         "2.1": pairing(),
@@ -523,9 +523,22 @@ def test_the_stages_of_a_bracket_that_are_open_are_displayed_and_how_a_player_ad
     text = "\n".join(cell.text for line in render_league(now, NOW, (90, 60), PAGE, []) for cell in line)
     assert "running · even_odd · Semi-finals · 6 players" in text
     assert "Alice (P01) meets everybody once." in text
+    assert "matches drawn so far" in text
     assert "Final\nAlice  –  Zoë" in text
     assert "Beyond" not in text
     assert "→" not in text
+
+
+def test_each_challenger_is_displayed_with_what_it_made_of_each_match() -> None:
+    now = live(view="challengers")
+    ended, to_come = PairingGame(match_id="R1M1", marks=("½", "½")), PairingGame(match_id="R2M1")
+    label = "P01 against everybody"
+    now.pairings = {
+        "1.1": pairing(stage=1, label=label, games=[to_come]),
+        "1.2": pairing(stage=1, label=label, b=who(2), games=[ended, PairingGame(match_id="R3M1", marks=("-", "+"))]),
+    }
+    text = "\n".join("".join(cell.text for cell in line) for line in render_league(now, NOW, (90, 60), PAGE, []))
+    assert f"Alice (P01) against everybody: 0 won, 1 drawn, 1 lost\n½−{NAMES[1]}\n·Zoë\n" in text
 
 
 def test_the_tie_breaks_are_columns_in_the_order_of_the_league() -> None:

@@ -299,6 +299,16 @@ def test_the_log_of_a_match_or_an_agent_that_the_league_does_not_have_ends_with_
     assert said == (1, "", f"There is no {option[2:]} {name} in this league\n")
 
 
+def test_the_log_of_a_format_that_draws_has_its_matches(command: Command, tmp_path: Path) -> None:
+    play = Play(players=4, referees=2, format="knockout").begin().play_all()
+    store = Played(play.log, {}).store(tmp_path / "league.db")
+    said = command("log", store, "--match", "R2M1")
+    assert (said.code, said.err) == (0, "")
+    assert "R2M1: REF01 is given attempt 1" in said.out
+    (final,) = play.league.rounds[1].matches
+    assert f"{final}: " in command("log", store, "--agent", play.match(final).a).out
+
+
 def test_the_seed_is_told_even_to_who_reads_the_end_only(command: Command, trouble: Path) -> None:
     last = json.loads(command("log", trouble, "--after", 20, "--json").out.splitlines()[0])
     assert (last["event"], last["seed_hex"]) == ("LeagueCompleted", SEED)
@@ -391,6 +401,18 @@ def test_moves_of_other_games_are_told(command: Command, tmp_path: Path) -> None
     assert "GAME_MOVE_CALL: place_mark, one of [0,1,2,3,4,5,6,7,8] until" in out
     assert "from P01   GAME_MOVE_RESPONSE: " in out
     assert "Draw:" not in out
+
+
+def test_the_seed_of_a_game_with_chance_is_told_with_what_opens_it(command: Command, tmp_path: Path) -> None:
+    setup = LeagueSetup(players=2, referees=1, game="prisoners_dilemma(turns=2, noise=0.5)")
+    league = run_scenario(Scenario(1, setup, "none")).outcome
+    out = command("replay", Played(league.events, league.documents).store(tmp_path / "league.db"), "R1M1").out
+    found = re.search(
+        r"\nSeed: ([0-9a-f]{64})\n  nonce ([0-9a-f]+)\n.* as SHA-256 of nonce:seed, ([0-9a-f]{64})\n", out
+    )
+    assert found is not None
+    seed, nonce, commitment = found.groups()
+    assert hashlib.sha256(f"{nonce}:{seed}".encode()).hexdigest() == commitment
 
 
 def test_of_a_foreign_referees_match_the_log_tells_what_it_knows(command: Command, eventful: Path) -> None:

@@ -1,4 +1,4 @@
-"""Draws the pictures of games for the terminal, as cells: those of the latest round beside each other."""
+"""Draws the pictures of games for the terminal: those of the latest round beside each other, or one as plain text."""
 
 from __future__ import annotations
 
@@ -39,6 +39,17 @@ def draw_boards(live: Live, start: int, end: int, available: int) -> Lines:
         lines += [[]] if lines else []
         lines += _side_by_side(*beside)
     return lines
+
+
+def plain_lines(picture: Picture) -> list[str]:
+    """A picture as lines of text, without colours."""
+    lines = []
+    for cells in _DRAWERS[picture["kind"]](picture, str):
+        text = ""
+        for one in cells:
+            text += " " * (one.column - width(text)) + one.text
+        lines.append(text.rstrip())
+    return [*lines, *([picture["caption"]] if picture.get("caption") else [])]
 
 
 def _picture(live: Live, match: InPlay | MatchRow) -> Picture | None:

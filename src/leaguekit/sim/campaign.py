@@ -108,8 +108,8 @@ class Totals:
 
 def run_scenario(scenario: Scenario) -> ScenarioResult:
     """Simulate one league and check its outcome."""
-    plan = make_fault_plan(scenario.seed, scenario.faults, scenario.setup.agent_names())
-    outcome = play(plan, scenario.setup)
+    setup = scenario.setup
+    outcome = play(make_fault_plan(scenario.seed, scenario.faults, setup.agent_names(), setup.late_rounds), setup)
     return ScenarioResult(scenario, outcome, find_violations(outcome, scenario.setup, scenario.faults))
 
 
