@@ -154,7 +154,7 @@ def _digests(hash_seed: str, seeds: Sequence[int]) -> set[str]:
 
 
 def test_the_same_seed_gives_the_same_bytes_in_the_log_in_any_process_and_any_order() -> None:
-    seeds = range(7, 12)
+    seeds = range(7, 10)
     first = _digests("1", seeds)
     assert len({line.split()[1] for line in first}) == len(seeds)
     assert _digests("2", seeds[::-1]) == first
