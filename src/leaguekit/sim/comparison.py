@@ -14,7 +14,7 @@ from leaguekit.league.settings import Settings
 from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.sim.direct import DirectLeague, Entrant, OnResult
-from leaguekit.sim.estimates import Sums
+from leaguekit.sim.estimates import Scale, Sums
 
 
 class Comparison:
@@ -57,6 +57,9 @@ class Comparison:
         self.legs = {"round_robin": 1, "round_robin(legs=2)": 2}.get(self.settings.format_text)
         self.league = DirectLeague(self.settings, self._entrants_in_seats(), fresh=fresh)
         self.sums = Sums.of(len(self.names))
+        # None if the game is not ranked by payoff.
+        payoff_range = self.league.game.payoff_range
+        self.payoffs = None if payoff_range is None else Sums.of(len(self.names), Scale.of_payoffs(*payoff_range))
         # The number of matches in all leagues that count.
         self.matches = 0
 
@@ -81,6 +84,11 @@ class Comparison:
         self._count()
 
     @property
+    def ranked(self) -> Sums:
+        """The sums that the strategies are compared by: those of payoffs if the game has any, otherwise of points."""
+        return self.payoffs or self.sums
+
+    @property
     def strategy_of(self) -> dict[str, str]:
         """The strategy of each player in the last league."""
         return {player: self.names[number] for player, number in self._numbers_by_player().items()}
@@ -103,6 +111,7 @@ class Comparison:
     def _count(self) -> None:
         size, numbers = len(self.names), self._numbers_by_player()
         points = [0] * size**2
+        payoffs = [0] * size**2
         matches = [0] * size**2
         copies = [0] * size
         for player in self.league.players.values():
@@ -110,8 +119,16 @@ class Comparison:
             copies[number] += 1
             for opponent, taken in player.row.against.items():
                 points[number * size + numbers[opponent]] += taken
+            if self.payoffs is not None:
+                for opponent, payoff in player.payoffs.items():
+                    # Without a count of meetings, each pair meets once.
+                    counted = self.payoffs.scale.count_of(payoff, player.met.get(opponent, 1))
+                    payoffs[number * size + numbers[opponent]] += counted
             for opponent, times in player.met.items():
                 matches[number * size + numbers[opponent]] += times
             self.origins[number].add(player.origins)
-        champion = self.league.standings()[0].player_id
-        self.sums.add(tuple(copies), points, numbers[champion], matches if self.league.counts_meetings else None)
+        champion = numbers[self.league.standings()[0].player_id]
+        meetings = matches if self.league.counts_meetings else None
+        self.sums.add(tuple(copies), points, champion, meetings)
+        if self.payoffs is not None:
+            self.payoffs.add(tuple(copies), payoffs, champion, meetings)

@@ -24,7 +24,7 @@ from leaguekit.formats.base import Pair, PastRound, Tournament
 from leaguekit.games import game
 from leaguekit.games.base import Side, has_chance
 from leaguekit.league.settings import Settings, with_game
-from leaguekit.league.standings import PlacedRow, Row, Table
+from leaguekit.league.standings import MILLION, PlacedRow, Row, Table
 from leaguekit.league.ties import MAX_TIES, tie_sentences
 from leaguekit.manager.pairing_engine import Py4Swiss
 from leaguekit.match.draw import league_seed, match_seeds
@@ -67,12 +67,16 @@ class Player(Struct):
     history: list[PastMatch] = []
     # The number of matches against each opponent. It is not counted in a single round-robin.
     met: dict[str, int] = {}
+    # The payoffs against each opponent, in millionths. They are counted if the league is ranked by payoff.
+    payoffs: dict[str, int] = {}
+    # The latest context in the match that is played.
+    context: Context | None = None
     # The number of its moves by origin.
     origins: MoveOrigins = field(default_factory=MoveOrigins)
 
     def reset(self) -> None:
         """Prepare for a new league."""
-        self.row, self.history, self.met = Row(self.id, self.name), [], {}
+        self.row, self.history, self.met, self.payoffs = Row(self.id, self.name), [], {}, {}
         self.origins = MoveOrigins()
 
 
@@ -168,6 +172,7 @@ class DirectLeague:
             for match in matches:
                 for player in (match.a, match.b):
                     player.random.seed((seed, player.id, match.id, _ATTEMPT))
+                    player.context = None
                 key = "any" if self._same_chance else match.id
                 match_seed = seed_of(key, _ATTEMPT) if self._has_chance else b""
                 verdict = self._cache.play(match_seed, partial(self._choose, match))
@@ -239,7 +244,32 @@ class DirectLeague:
             player, opponent = match.a, match.b
         else:
             player, opponent = match.b, match.a
+        ctx = player.context = self._context(match, player, opponent, turn)
+        try:
+            move = player.strategy(ctx)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
+            return self._judge(player, StrategyResult(error=error), ctx, turn)
+        # A fast path: a move is nearly always one of the very objects that were offered, or the same text.
+        is_text = type(move) is str
+        for index, option in enumerate(turn.question.valid_options):
+            if option is move or (is_text and option == move):
+                player.origins.own += 1
+                return index
+        return self._judge(player, StrategyResult(move), ctx, turn)
+
+    def _context(self, match: _ScheduledMatch, player: Player, opponent: Player, turn: Turn) -> Context:
+        """The context of a question. In a match, only what depends on the question is new: that is much faster."""
         question = turn.question
+        if player.context is not None:
+            return structs.replace(
+                player.context,
+                move_type=question.move_type,
+                valid_options=turn.copy_options(),
+                total=question.total,
+                syntax=question.syntax,
+                view=turn.copy_view() if self._shows_view else {},
+                standings=[*self._standings],
+            )
         ctx = Context(
             game_type=self._game_name,
             move_type=question.move_type,
@@ -256,21 +286,12 @@ class DirectLeague:
             history=tuple(player.history),
             random=player.random,
         )
-        # In the call above they would make Python pass its arguments in a slower way, for every move of every game.
+        # In the call above they would make Python pass its arguments in a slower way.
         if question.total is not None:
             ctx = structs.replace(ctx, total=question.total, syntax=question.syntax)
         if self.game.args:
             ctx = structs.replace(ctx, game_args={**self.game.args})
-        try:
-            move = player.strategy(ctx)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
-            return self._judge(player, StrategyResult(error=error), ctx, turn)
-        # A fast path: a move is nearly always one of the very objects that were offered.
-        for index, option in enumerate(question.valid_options):
-            if option is move:
-                player.origins.own += 1
-                return index
-        return self._judge(player, StrategyResult(move), ctx, turn)
+        return ctx
 
     def _judge(self, player: Player, thought: StrategyResult, ctx: Context, turn: Turn) -> int | Unlisted:
         """What a strategy means: an option, a legal move that is not listed, or the option that is played instead."""
@@ -303,7 +324,9 @@ class DirectLeague:
             points = verdict.score[side]
             player.row.count(opponent.id, points)
             if payoffs is not None:
-                player.row.count_payoff(payoffs[side == "B"])
+                payoff = payoffs[side == "B"]
+                player.row.count_payoff(payoff)
+                player.payoffs[opponent.id] = player.payoffs.get(opponent.id, 0) + round(MILLION * payoff)
             if self.counts_meetings:
                 player.met[opponent.id] = player.met.get(opponent.id, 0) + 1
                 player.row.count_opponent(opponent.id, technical=False, step=1)
