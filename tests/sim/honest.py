@@ -74,7 +74,7 @@ def played(comparison: Comparison, number: int, leagues: int) -> Comparison:
 
 def claims(comparison: Comparison) -> list[tuple[str, str]]:
     """Each pair of strategies of which the first is called better."""
-    sums, names = comparison.sums, comparison.names
+    sums, names = comparison.ranked, comparison.names
     signs = {(a, b): sums.difference(a, b).sign for a in range(sums.size) for b in range(a)}
     return [(names[a], names[b]) if sign > 0 else (names[b], names[a]) for (a, b), sign in signs.items() if sign]
 
@@ -179,6 +179,49 @@ def differences_hold_together(progress: Progress, comparisons: int) -> CheckResu
     max_allowed = max_wrong(comparisons)
     name = f"{len(entrants)} strategies, {leagues} leagues: any difference outside its interval"
     return CheckResult(name, f"{wrong} of {comparisons:,}", f"at most {max_allowed}", wrong <= max_allowed)
+
+
+# How often strategies of the prisoner's dilemma cooperate. The first one seldom gets anything but 5 or 1.
+COOPERATION = {"hardly": 0.02, "seldom": 0.2, "often": 0.7, "often as well": 0.7}
+
+
+def cooperates(share: float) -> Strategy:
+    return lambda ctx: "C" if ctx.random.random() < share else "D"
+
+
+def mean_payoff(own: float, other: float) -> float:
+    """The payoff of a strategy that cooperates so often against one that does so as often as that."""
+    return 3 * own * other + 5 * (1 - own) * other + (1 - own) * (1 - other)
+
+
+def payoffs_hold(progress: Progress, comparisons: int, leagues: int) -> Iterator[CheckResult]:
+    """The intervals of mean payoffs and of all their differences contain what they are known to be."""
+    entrants = [Entrant(name, cooperates(share)) for name, share in COOPERATION.items()]
+    shares = [COOPERATION[name] for name in sorted(COOPERATION)]
+    true = [
+        sum(mean_payoff(own, other) for at, other in enumerate(shares) if at != place) / (len(shares) - 1)
+        for place, own in enumerate(shares)
+    ]
+    held = wrong = claimed = 0
+    for number in range(comparisons):
+        comparison = played(Comparison("prisoners_dilemma(turns=2)", entrants, len(entrants)), number, leagues)
+        sums = comparison.ranked
+        bounds = [sums.strategy(place).bounds for place in range(sums.size)]
+        held += sum(one is not None and one[0] <= mean <= one[1] for one, mean in zip(bounds, true, strict=True))
+        pairs = [(sums.difference(a, b).bounds, true[a] - true[b]) for a in range(sums.size) for b in range(a)]
+        wrong += any(one is None or not one[0] <= difference <= one[1] for one, difference in pairs)
+        claimed += any({*claim} == {"often", "often as well"} for claim in claims(comparison))
+        progress(number + 1, comparisons)
+    max_allowed = max_wrong(comparisons)
+    what = f"payoffs of {len(entrants)} strategies, {leagues} leagues"
+    intervals = comparisons * len(entrants)
+    outside = intervals - held
+    allowed = max_wrong(intervals)
+    yield CheckResult(f"{what}: means outside", f"{outside} of {intervals:,}", f"at most {allowed}", outside <= allowed)
+    for kind, count in (("any difference outside", wrong), ("one of two that are alike called better", claimed)):
+        yield CheckResult(
+            f"{what}: {kind}", f"{count} of {comparisons:,}", f"at most {max_allowed}", count <= max_allowed
+        )
 
 
 # Pairs of games by the score of the first strategy, if both are equally strong.
@@ -303,6 +346,7 @@ def checks(progress: Progress, *, short: bool) -> Iterator[CheckResult]:
     yield from sequential(progress, short=short)
     yield from cycles_are_real(progress, comparisons)
     yield differences_hold_together(progress, 4 * comparisons if short else comparisons)
+    yield from payoffs_hold(progress, comparisons, 20)
 
 
 class _ProgressLine:

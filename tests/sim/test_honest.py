@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sim.honest import checks, max_wrong
+from tests.sim.honest import checks, max_wrong, payoffs_hold
 
 
 @pytest.mark.long
 def test_what_a_comparison_claims_is_true() -> None:
     found = [*checks(lambda _done, _whole: None, short=True)]
-    assert len(found) == 36
+    assert len(found) == 39
+    assert not [one for one in found if not one.holds]
+
+
+def test_the_intervals_of_payoffs_contain_the_true_means() -> None:
+    found = [*payoffs_hold(lambda _done, _whole: None, 40, 10)]
+    assert len(found) == 3
     assert not [one for one in found if not one.holds]
 
 

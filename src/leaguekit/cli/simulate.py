@@ -17,6 +17,7 @@ from leaguekit.cli.comparison_report import as_json, as_text, wrap
 from leaguekit.cli.sequential import compare_until_decided, sequential_test
 from leaguekit.cli.simulation_progress import Progress
 from leaguekit.cli.tables import csv_row, json_line, pluralize, warn_of_replaced_moves
+from leaguekit.games import game
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import start_fault
 from leaguekit.league.settings import Settings
@@ -34,6 +35,7 @@ COLUMNS = (
     *("seed", "match_id", "player_a", "player_b", "strategy_a", "strategy_b"),
     *("points_a", "points_b", "choice_a", "choice_b", "drawn_number"),
 )
+PAYOFF_COLUMNS = ("payoff_a", "payoff_b")
 EXAMPLES = """examples:
   league simulate                                       compare our strategies over 100 leagues
   league simulate --strategies frequency,my_agent:choose --game rock_paper_scissors --seeds 1000
@@ -57,6 +59,7 @@ matches won and two lost in addition.
 Each pair of players meets once, so that ctx.against() is always empty. With --rounds double it meets twice. A strategy
 that learns needs matches to learn from: in leagues of more --players, the strategies may be in another order.
 With --fresh the players see nothing of earlier matches.
+In a game that is ranked by payoff, such as prisoners_dilemma, payoffs take the place of points in all of this.
 A strategy is called better if the interval of the difference excludes 0. The more pairs there are, the wider are these
 intervals (Bonferroni), so that in 95 of 100 comparisons no such claim is false.
 --seeds 1 seats strategies in the order named: its results are those of `league run` with this seed and these players.
@@ -133,6 +136,11 @@ def run(options: argparse.Namespace) -> int:
     for name, function in zip(options.strategies, functions, strict=True):
         check_can_play(name, function, options.game)
     if options.until is not None:
+        if game(options.game).payoff_range is not None:
+            raise CommandError(
+                f"--until counts wins, draws and losses, and {options.game} is ranked by payoff: leave it out, and use "
+                "--seeds"
+            )
         first, second = (Entrant(*one) for one in zip(options.strategies, functions, strict=True))
         return compare_until_decided(options, first, second)
     if not has_faults:
@@ -226,7 +234,8 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
         return f"{rate:,.0f} matches per second, {(total - done) / rate:.0f} s left"
 
     replaces = options.out is not None and options.out.is_file()
-    with _open_csv(options.out) as file, noted_interrupts() as interrupted, progress:
+    has_payoffs = comparison.payoffs is not None
+    with _open_csv(options.out, has_payoffs=has_payoffs) as file, noted_interrupts() as interrupted, progress:
         for seed in range(options.seed, options.seed + options.seeds):
             results: dict[str, MatchResult] = {}
             try:
@@ -241,7 +250,7 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
                 break
             # Written at the end of a league, because only then the league counts.
             if file is not None:
-                file.writelines(_csv_rows(seed, comparison.strategy_of, results))
+                file.writelines(_csv_rows(seed, comparison.strategy_of, results, has_payoffs=has_payoffs))
     if options.json:
         print(json_line(_figures(options, comparison, progress) | as_json(comparison)))
     else:
@@ -255,23 +264,26 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
 
 
 @contextmanager
-def _open_csv(path: Path | None) -> Iterator[IO[str] | None]:
+def _open_csv(path: Path | None, *, has_payoffs: bool) -> Iterator[IO[str] | None]:
     """The file for the matches, if there is one."""
     try:
         with nullcontext() if path is None else path.open("w", encoding="utf-8", newline="") as file:
             if file is not None:
-                file.write(csv_row(COLUMNS))
+                file.write(csv_row([*COLUMNS, *(PAYOFF_COLUMNS if has_payoffs else ())]))
             yield file
     except OSError as error:
         raise CommandError(f"--out {path} cannot be written: {error.strerror}; name another file") from None
 
 
-def _csv_rows(seed: int, strategies: dict[str, str], results: dict[str, MatchResult]) -> Iterator[str]:
+def _csv_rows(
+    seed: int, strategies: dict[str, str], results: dict[str, MatchResult], *, has_payoffs: bool
+) -> Iterator[str]:
     for match_id, result in results.items():
         a, b = result.score
         choices = result.details.choices
         cells = [seed, match_id, a, b, strategies[a], strategies[b], result.score[a], result.score[b]]
-        yield csv_row([*cells, choices[a], choices[b], result.details.drawn_number])
+        payoffs = [*result.details.payoffs.values()] if has_payoffs and result.details.payoffs else []
+        yield csv_row([*cells, choices[a], choices[b], result.details.drawn_number, *payoffs])
 
 
 def _figures(options: argparse.Namespace, comparison: Comparison, progress: Progress) -> dict[str, object]:

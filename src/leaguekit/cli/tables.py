@@ -137,15 +137,14 @@ def standings_table(standings: Sequence[dict[str, Any]], tie_breaks: Sequence[st
         "points": "points",
     }
     ties = _tie_columns(standings, tie_breaks)
-    available = MIN_STANDINGS_WIDTH + sum(len(head) + 2 for head in ties)
+    payoff = {"payoff": "payoff"} if any("payoff" in row for row in standings) else {}
+    available = MIN_STANDINGS_WIDTH + sum(len(head) + 2 for head in (*ties, *payoff))
     if sys.stdout.isatty() and shutil.get_terminal_size().columns < available:
         columns = {head: key for head, key in columns.items() if head not in ("played", "drawn", "lost")}
     points = columns.pop("points")
-    columns |= ties | {"points": points}
-    if any("payoff" in row for row in standings):
-        columns["payoff"] = "payoff"
+    columns |= ties | {"points": points} | payoff
     rows = [[_cell(key, row) for key in columns.values()] for row in standings]
-    return table([*columns], rows, right=("rank", "payoff", *ties))
+    return table([*columns], rows, right=("rank", *ties, *payoff))
 
 
 def _tie_columns(standings: Sequence[dict[str, Any]], tie_breaks: Sequence[str]) -> dict[str, str]:

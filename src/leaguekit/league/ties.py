@@ -43,7 +43,7 @@ def payoff_sentence(settings: Settings) -> str:
         return ""
     low, high = settings.payoff_range
     return (
-        f"The table is ranked by payoff, the mean of a player's matches ({low:g} to {high:g}); points decide only "
+        f"The table is ranked by payoff, the mean of all matches of a player ({low:g} to {high:g}); points decide only "
         "between equal payoffs."
     )
 

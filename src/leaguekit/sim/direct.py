@@ -22,7 +22,7 @@ from leaguekit.formats import FormatError, parse_format
 from leaguekit.formats.base import Game as PlayedGame
 from leaguekit.formats.base import Pair, PastRound, Tournament
 from leaguekit.games import game
-from leaguekit.games.base import Side, has_chance
+from leaguekit.games.base import Question, Side, has_chance
 from leaguekit.league.settings import Settings, with_game
 from leaguekit.league.standings import MILLION, PlacedRow, Row, Table
 from leaguekit.league.ties import MAX_TIES, tie_sentences
@@ -145,6 +145,8 @@ class DirectLeague:
         # The documented call has no field for the view.
         self._shows_view = messages_of(self.game) is not DOCUMENTED
         self._has_chance = has_chance(self.game)
+        # Whether a context has the arguments of the game, or is used for several questions.
+        self._is_long = self.game.max_turns > 1 or bool(self.game.args)
         # The built-in strategies do not look at the table. For others it is computed after every round.
         self._shows_table = not fresh and any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
         self._standings: list[Standing] = []
@@ -244,54 +246,55 @@ class DirectLeague:
             player, opponent = match.a, match.b
         else:
             player, opponent = match.b, match.a
-        ctx = player.context = self._context(match, player, opponent, turn)
+        question = turn.question
+        if player.context is not None:
+            ctx = self._next_context(player.context, turn)
+        else:
+            ctx = Context(
+                game_type=self._game_name,
+                move_type=question.move_type,
+                valid_options=turn.copy_options(),
+                view=turn.copy_view() if self._shows_view else {},
+                league_id=self._league_id,
+                player_id=player.id,
+                match_id=match.id,
+                round_id=match.round_id,
+                opponent_id=opponent.id,
+                role=_ROLES[turn.side],
+                record=record_of(()) if self._fresh else player.row.record,
+                standings=[*self._standings],
+                history=tuple(player.history),
+                random=player.random,
+            )
+            if self._is_long or question.total is not None:
+                ctx = player.context = self._first_context(ctx, question)
         try:
             move = player.strategy(ctx)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
             return self._judge(player, StrategyResult(error=error), ctx, turn)
         # A fast path: a move is nearly always one of the very objects that were offered, or the same text.
-        is_text = type(move) is str
-        for index, option in enumerate(turn.question.valid_options):
-            if option is move or (is_text and option == move):
+        for index, option in enumerate(question.valid_options):
+            if option is move or (type(move) is str and option == move):
                 player.origins.own += 1
                 return index
         return self._judge(player, StrategyResult(move), ctx, turn)
 
-    def _context(self, match: _ScheduledMatch, player: Player, opponent: Player, turn: Turn) -> Context:
-        """The context of a question. In a match, only what depends on the question is new: that is much faster."""
+    def _first_context(self, ctx: Context, question: Question) -> Context:
+        """A context with its rare fields. All at once would make Python pass the arguments in a slower way."""
+        return structs.replace(ctx, total=question.total, syntax=question.syntax, game_args={**self.game.args})
+
+    def _next_context(self, ctx: Context, turn: Turn) -> Context:
+        """The context of a later question in the same match. It is made from the first one, which is much faster."""
         question = turn.question
-        if player.context is not None:
-            return structs.replace(
-                player.context,
-                move_type=question.move_type,
-                valid_options=turn.copy_options(),
-                total=question.total,
-                syntax=question.syntax,
-                view=turn.copy_view() if self._shows_view else {},
-                standings=[*self._standings],
-            )
-        ctx = Context(
-            game_type=self._game_name,
+        return structs.replace(
+            ctx,
             move_type=question.move_type,
             valid_options=turn.copy_options(),
+            total=question.total,
+            syntax=question.syntax,
             view=turn.copy_view() if self._shows_view else {},
-            league_id=self._league_id,
-            player_id=player.id,
-            match_id=match.id,
-            round_id=match.round_id,
-            opponent_id=opponent.id,
-            role=_ROLES[turn.side],
-            record=record_of(()) if self._fresh else player.row.record,
             standings=[*self._standings],
-            history=tuple(player.history),
-            random=player.random,
         )
-        # In the call above they would make Python pass its arguments in a slower way.
-        if question.total is not None:
-            ctx = structs.replace(ctx, total=question.total, syntax=question.syntax)
-        if self.game.args:
-            ctx = structs.replace(ctx, game_args={**self.game.args})
-        return ctx
 
     def _judge(self, player: Player, thought: StrategyResult, ctx: Context, turn: Turn) -> int | Unlisted:
         """What a strategy means: an option, a legal move that is not listed, or the option that is played instead."""
