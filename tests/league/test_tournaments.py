@@ -16,6 +16,7 @@ from leaguekit.league.sentences import sentence
 from leaguekit.league.settings import Settings, format_fault, plain_format
 from leaguekit.league.snapshot import restore, save
 from leaguekit.league.state import fold
+from leaguekit.league.tournaments import draws_more
 from leaguekit.manager.pairing_engine import Py4Swiss
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import NextMatch
@@ -367,6 +368,21 @@ class TestAgents:
         knockout.play_all()
         assert queries.next_round_id(knockout.league, 2) is None
         assert queries.status(knockout.league).total_rounds == 2
+
+    @pytest.mark.parametrize(
+        ("text", "known"), [("swiss(rounds=2)", [True, False]), ("knockout", [True, True]), ("gauntlet", [False] * 3)]
+    )
+    def test_the_number_of_matches_is_known_when_no_more_rounds_are_drawn(self, text: str, known: list[bool]) -> None:
+        play = Play(players=4, referees=2, format=text)
+        assert not draws_more(play.league)
+        play.begin()
+        seen = []
+        while play.league.state == "RUNNING_LEAGUE":
+            seen.append(draws_more(play.league))
+            play.play_round()
+            play.draw()
+            play.announce()
+        assert (seen, draws_more(play.league)) == (known, False)
 
     def test_an_unknown_format_of_an_old_log_is_shown_as_far_as_possible(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Cup(Knockout):

@@ -70,7 +70,7 @@ def test_a_host_with_another_address_goes_on_with_its_referees_and_with_agents_t
     with machines.run(0, *began, "--require-seat", "--announce-lead", "0", "--data-dir", host_data) as host:
         url = host.said(r"is at (http://\S+)")[1]
         assert url == f"http://{DAYS[0][0]}:8090/mcp"
-        host.said("Referee 1 is registered")
+        host.said("is registered: Referee 1")
         codes = _seats(machines, url, host_data)
         with _student(machines, url, codes[0], student_data) as student:
             student.said("is registered as P01|Ada is registered")

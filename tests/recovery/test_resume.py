@@ -197,8 +197,8 @@ def _children(program: Program) -> list[psutil.Process]:
 def test_a_host_that_is_interrupted_says_how_to_go_on_and_comes_back_with_all_its_referees(tmp_path: Path) -> None:
     began = ("host", "--port", "0", "--referees", "2", "--data-dir", tmp_path, "--start-when", "players=2,referees=2")
     with Program(*began) as host:
-        host.said("Referee 1 is registered")
-        host.said("Referee 2 is registered")
+        host.said("is registered: Referee 1")
+        host.said("is registered: Referee 2")
         host.process.send_signal(signal.SIGINT)
         assert host.ended() == 130
         told = shlex.split(host.said("Start it again, at the same address and port, with: (.*)")[1])
@@ -208,7 +208,7 @@ def test_a_host_that_is_interrupted_says_how_to_go_on_and_comes_back_with_all_it
     del told[told.index("--referees") : told.index("--referees") + 2]
     with Program(*told[1:]) as host:
         url = host.said(rf"League {league_id} is at (http://\S+)")[1]
-        host.said("Referee 1 is registered")
-        host.said("Referee 2 is registered")
+        host.said("is registered: Referee 1")
+        host.said("is registered: Referee 2")
         status = json.loads(league("status", "--manager", url, "--json").stdout)
     assert (status["league_id"], status["referees"]) == (league_id, 2)

@@ -65,7 +65,7 @@ _ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
     "agents": {
         "--problems": {
             "action": "store_true",
-            "help": "only those with problems, the worst first, and refused applicants",
+            "help": "only those with problems, the worst first, and refused applicants; those that have left come last",
         }
     },
     "add-player": {
