@@ -215,6 +215,7 @@ def test_a_table_that_is_ranked_by_payoff_has_a_column_for_it_and_says_so(tmp_pa
     run(played())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("game", "buttons", "marks"),
     # One cell is chosen, or a column.
