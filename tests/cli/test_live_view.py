@@ -542,7 +542,8 @@ def test_each_challenger_is_displayed_with_what_it_made_of_each_match() -> None:
 
 
 def test_the_tie_breaks_are_columns_in_the_order_of_the_league() -> None:
-    now = live(tie_breaks=["buchholz", "sonneborn_berger", "head_to_head"])
+    now = live(tie_breaks=["buchholz", "sonneborn_berger", "head_to_head"], order="points, Buchholz")
     now.standings = {"P01": row(1, head_to_head=3, sonneborn_berger=4.5, buchholz=12)}
     lines = render_league(now, NOW, (120, 40), PAGE, [])
     assert [cell.text for line in lines for cell in line if cell.text in ("BH", "SB", "h2h")] == ["BH", "SB", "h2h"]
+    assert "by points, Buchholz" in [cell.text for line in lines for cell in line]

@@ -332,7 +332,7 @@ class TestKnockout:
         play.do(commands.correct(play.league, "R1M1", failed(match, match.b), "wrong", play.now))
         play.play_all()
         final = play.match("R2M1")
-        with pytest.raises(ProtocolError, match="cannot be set so"):
+        with pytest.raises(ProtocolError, match=r"P0\d has won against P0\d, and their places are decided"):
             commands.correct(play.league, "R2M1", won(final, final.b), "wrong", play.now)
         assert findings(play.log) == []
 
@@ -436,6 +436,7 @@ class TestSeeding:
         [
             ({"format": "swiss(rounds=0)"}, "rounds must be from 1 to 99, got 0"),
             ({"format": "swiss", "rounds": "double"}, "rounds = double belongs to round_robin"),
+            ({"tie_breaks": ["wins", "lot", "wins"]}, "each tie-break once, got wins, lot, wins"),
             ({"tie_breaks": ["buchholz"]}, "the tie-break buchholz belongs to a Swiss"),
             ({"seeding": "rating"}, "seeding = 'rating' and seeds do not go together"),
             ({"seeds": {"A": 1.0}}, "seeding = 'registration' and seeds do not go together"),

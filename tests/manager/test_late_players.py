@@ -40,7 +40,7 @@ async def test_a_player_that_is_refused_after_the_start_plays_when_the_operator_
             await hall.player("random")
         (late,) = hall.players[4:]
         added = await hall.operate("add_player", endpoint=url_of("player", 5), display_name="Player 5")
-        assert added["player_id"] == "P05"
+        assert added["done"] == "P05 is registered: Player 5. Its agent may register after `league readmit P05`."
         # Its endpoint and name are those of a player now, but it has no token.
         with pytest.raises(RegistrationRefused):
             await late.register()

@@ -119,6 +119,8 @@ def _standings(live: Live, start: int, end: int, available: int) -> Lines:
         lines.append([Cell(start + 9, f"and {len(rows) - len(visible)} more", "dim")])
     elif len(lines) < available and any(row.shown_rank.endswith("=") and row.played for row in visible):
         lines.append([Cell(start + 2, "= equal, and only the lot or the id decides", "dim")])
+    if len(lines) < available and live.league.order:
+        lines.append([Cell(start + 2, f"by {live.league.order}", "dim")])
     return lines
 
 

@@ -142,7 +142,7 @@ def settings_from(options: argparse.Namespace) -> Settings:
     try:
         settings = msgspec.convert(chosen, Settings)
     except msgspec.ValidationError as error:
-        raise CommandError(f"the settings are wrong: {error}") from None
+        raise CommandError(f"the settings are wrong: {error}; docs/settings.md says what each setting takes") from None
     for name in LIMITS:
         if (fault := find_fault(name, getattr(settings, name))) is not None:
             raise CommandError(f"the settings are wrong: {fault}")
