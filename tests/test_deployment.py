@@ -64,7 +64,7 @@ def test_a_server_is_healthy_ends_when_it_is_asked_to_and_goes_on_when_it_is_sta
         with Program(*command, "--host", "127.0.0.1", "--port", "0", cwd=tmp_path) as host:
             host.said("League cup is at ")
             manager = ["--manager", host.said(INSIDE)[1]]
-            host.said("Referee 1 is registered")
+            host.said("is registered: Referee 1")
             healthy = league(*check, *manager)
             assert (healthy.process.returncode, healthy.stderr) == (0, "")
             assert healthy.stdout.startswith("cup: WAITING_FOR_REGISTRATIONS")

@@ -60,6 +60,7 @@ NAMES_THE_GAME = {
     "transport/dialects/requests.py": "a field that one agent of the field expects",
     "kit/": "ids and sentences of checks, by the documents",
     "cli/run.py": "the help names the default game",
+    "sim/campaign.py": "the games of the leagues with faults",
     "starters/": "programs of beginners, which play the default game by the documents",
 }
 _GAME_WORDS = re.compile(

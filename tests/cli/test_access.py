@@ -121,7 +121,7 @@ def test_a_rotation_replaces_the_file_that_only_its_owner_can_read(served: Serve
 @pytest.mark.long
 def test_a_host_gives_its_own_referees_a_code_where_nobody_reads_it(tmp_path: Path) -> None:
     with Program("host", "--port", "0", "--data-dir", tmp_path, "--league-id", "access") as program:
-        program.said("Referee 1 is registered")
+        program.said("is registered: Referee 1")
         children = psutil.Process(program.process.pid).children(recursive=True)
         codes = {child.environ()["LEAGUE_REFEREE_CODE"] for child in children}
         assert len(children) == 2

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from leaguekit.cli.event_printer import EventPrinter, event_line
-from leaguekit.league.events import decode
+from leaguekit.league.events import PlayerRegistered, RefereeRegistered, decode
 from leaguekit.league.state import League
 from leaguekit.manager.ledger import Ledger
 from leaguekit.protocol import messages as m
@@ -57,6 +57,31 @@ def test_only_the_first_of_many_players_are_named_after_a_round() -> None:
     (first, *_) = [line for line in lines_of(Play(players=6, referees=3).begin().play_all()) if "is over: " in line]
     assert first.count("(P0") == 3
     assert first.endswith(", …")
+
+
+def test_a_round_of_a_knockout_has_no_points_because_they_do_not_decide() -> None:
+    play = Play(players=4, referees=2, format="knockout").begin().play_all()
+    lines = lines_of(play)
+    assert {"Round 1 is over", "Round 2 is over"} <= {*lines}
+    first = play.league.table.placed_rows()[0]
+    assert lines[-1].endswith(f" in the final. Champion: {first.player_id}")
+
+
+@in_virtual_time
+async def test_an_agent_that_registers_again_is_back() -> None:
+    printed: list[str] = []
+    play = Play(players=1, referees=1)
+    known = Ledger(HeldLog())
+    known.record([*map(decode, play.log)])
+    printer = EventPrinter(known, printed.append)
+    again = [event for event in map(decode, play.log) if isinstance(event, PlayerRegistered | RefereeRegistered)]
+    (player,) = [event for event in again if isinstance(event, PlayerRegistered)]
+    known.record([*again, structs.replace(player, player_id="P02"), *again])
+    await asyncio.sleep(1)
+    lines = [line[10:] for line in "\n".join(printed).splitlines()]
+    back = ["P01 is back: Agent 1", "REF01 is back: Referee"]
+    assert sorted(lines) == sorted([*back, "P02 is registered: Agent 1", *back])
+    await printer.close()
 
 
 @in_virtual_time

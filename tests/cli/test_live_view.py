@@ -230,6 +230,23 @@ def test_the_boards_of_a_round_are_beside_each_other_in_play_and_at_the_end(monk
     ]
 
 
+def test_a_long_caption_of_a_board_has_three_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = with_boards(R2M1=BOARD | {"caption": "P01 has red ●, P02 has ○; P01 moves " + "now " * 9}, R2M2={})
+    lines = visible(state, 80, 30, monkeypatch=monkeypatch)
+    first = lines.index("Boards") + 5
+    assert [line.strip() for line in lines[first : first + 4]] == [
+        "Alice has red ●,",
+        "李雷的机器人 has ○;",
+        "Alice moves now now n…",
+        "",
+    ]
+
+
+def test_the_game_is_shown_with_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = live(game="openspiel:go(board_size=9)")
+    assert visible(state, 110, 26, monkeypatch=monkeypatch)[1].startswith("running · openspiel:go(board_size=9) · ")
+
+
 @pytest.mark.parametrize("picture", [{}, {"kind": "grid"}, {"kind": "grid", "rows": [["\n", 7]]}, {"kind": "text"}])
 def test_what_is_not_a_picture_is_not_drawn(picture: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     state = with_boards(R2M1=picture, R2M2={})
@@ -497,7 +514,7 @@ def test_a_pairing_is_a_line(changes: dict[str, Any], text: str) -> None:
 
 
 def test_the_stages_of_a_bracket_that_are_open_are_displayed_and_how_a_player_advances() -> None:
-    now = live(view="bracket", round_label="Semi-finals", advancement="P01 meets everybody once.")
+    now = live(view="bracket", draws_more=True, round_label="Semi-finals", advancement="P01 meets everybody once.")
     now.pairings = {
         "1.1": pairing(stage=1, label="Semi-finals", winner="P01"),
         "2.1": pairing(),
@@ -506,13 +523,27 @@ def test_the_stages_of_a_bracket_that_are_open_are_displayed_and_how_a_player_ad
     text = "\n".join(cell.text for line in render_league(now, NOW, (90, 60), PAGE, []) for cell in line)
     assert "running · even_odd · Semi-finals · 6 players" in text
     assert "Alice (P01) meets everybody once." in text
+    assert "matches drawn so far" in text
     assert "Final\nAlice  –  Zoë" in text
     assert "Beyond" not in text
     assert "→" not in text
 
 
+def test_each_challenger_is_displayed_with_what_it_made_of_each_match() -> None:
+    now = live(view="challengers")
+    ended, to_come = PairingGame(match_id="R1M1", marks=("½", "½")), PairingGame(match_id="R2M1")
+    label = "P01 against everybody"
+    now.pairings = {
+        "1.1": pairing(stage=1, label=label, games=[to_come]),
+        "1.2": pairing(stage=1, label=label, b=who(2), games=[ended, PairingGame(match_id="R3M1", marks=("-", "+"))]),
+    }
+    text = "\n".join("".join(cell.text for cell in line) for line in render_league(now, NOW, (90, 60), PAGE, []))
+    assert f"Alice (P01) against everybody: 0 won, 1 drawn, 1 lost\n½−{NAMES[1]}\n·Zoë\n" in text
+
+
 def test_the_tie_breaks_are_columns_in_the_order_of_the_league() -> None:
-    now = live(tie_breaks=["buchholz", "sonneborn_berger", "head_to_head"])
+    now = live(tie_breaks=["buchholz", "sonneborn_berger", "head_to_head"], order="points, Buchholz")
     now.standings = {"P01": row(1, head_to_head=3, sonneborn_berger=4.5, buchholz=12)}
     lines = render_league(now, NOW, (120, 40), PAGE, [])
     assert [cell.text for line in lines for cell in line if cell.text in ("BH", "SB", "h2h")] == ["BH", "SB", "h2h"]
+    assert "by points, Buchholz" in [cell.text for line in lines for cell in line]

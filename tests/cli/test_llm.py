@@ -36,7 +36,7 @@ def test_two_models_and_two_others_play_a_league_and_the_tokens_are_told(
             Program("host", "--port", "0", *shared, "--league-id", "models", "--game", "tic_tac_toe", *waiting)
         )
         manager = host.said(r"is at (http://\S+/mcp)")[1]
-        host.said("Referee 1 is registered")
+        host.said("is registered: Referee 1")
         models = [
             programs.enter_context(
                 Program(

@@ -29,7 +29,7 @@ def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         "host", "--port", "0", "--allow", f"lan={ELSEWHERE}", "--host-name", "league.example", "--data-dir", folder
     ) as host:
         port = int(host.said(r"is at http://127\.0\.0\.1:(\d+)/mcp")[1])
-        host.said("Referee 1 is registered")
+        host.said("is registered: Referee 1")
         yield port
 
 

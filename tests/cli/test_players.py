@@ -23,7 +23,7 @@ def hosted(folder: Path, *options: str) -> Iterator[str]:
     shared = ["--port", "0", "--announce-lead", "0", "--data-dir", str(folder)]
     with Program("host", *shared, *options) as host:
         url = host.said(r"is at (http://127\.0\.0\.1:\d+/mcp)")[1]
-        host.said("Referee 1 is registered")
+        host.said("is registered: Referee 1")
         yield url
 
 

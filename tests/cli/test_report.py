@@ -317,6 +317,16 @@ def test_what_cannot_be_written_is_named(command: Command, tmp_path: Path) -> No
     assert nothing.code == 2
 
 
+def test_a_gauntlet_has_the_results_of_each_challenger(command: Command, tmp_path: Path) -> None:
+    play = Play(players=5, referees=2, format="gauntlet(challengers=2)").begin()
+    play.play_round()
+    page = reported(command, Played(play.log, {}).store(tmp_path / "half.db"), tmp_path / "half")
+    for words in ("Gauntlet", " (P01) against everybody", "1 won, 0 drawn, 0 lost"):
+        assert words in page.text, words
+    # Each has met one of four.
+    assert page.texts["li"].count("·") == 6
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

@@ -19,6 +19,8 @@ import pytest
 
 from leaguekit.league import commands
 from leaguekit.sim import loop
+from leaguekit.sim.campaign import LONG_GAME, Scenario, run_scenario
+from leaguekit.sim.outcome import LeagueSetup
 from leaguekit.store.opening import open_log
 from leaguekit.store.sqlite import SqliteLog
 from tests.agents.leagues import Hall
@@ -193,6 +195,22 @@ def test_verify_names_what_is_wrong_and_fails(command: Command, tmp_path: Path) 
     assert (len(others), end) == (1, "NOT OK: 2 faults")
 
 
+def test_verify_names_the_match_of_a_record_that_is_missing_or_altered(command: Command, tmp_path: Path) -> None:
+    setup = LeagueSetup(players=2, referees=1, game=LONG_GAME)
+    league = run_scenario(Scenario(1, setup, "none")).outcome
+    kept = league.documents["record/R1M1/1"]
+    done = command("verify", Played(league.events, league.documents).store(tmp_path / "league.db"))
+    assert (done.code, "1 reports of referees, 1 of them played again" in done.out) == (0, True)
+    altered = {"record/R1M1/1": kept.replace(b'"A":"C"', b'"A":"D"', 1)}
+    for found, record in (("none", {}), ("another one", altered)):
+        others = {name: text for name, text in league.documents.items() if name != "record/R1M1/1"}
+        done = command("verify", Played(league.events, others | record).store(tmp_path / f"{found}.db"))
+        assert done.code == 1
+        *_, fault, end = done.out.splitlines()
+        assert re.fullmatch(rf"    FAULT event \d+ \(R1M1\): expected the record [0-9a-f]{{64}}, found {found}", fault)
+        assert end == "NOT OK: 1 fault"
+
+
 def test_verify_warns_of_a_clock_that_was_set_back_and_passes(command: Command, tmp_path: Path) -> None:
     path = tampered(tmp_path / "league.db", lambda log: log.of("RoundAnnounced", 1).update(at="2025-01-15T10:29:59Z"))
     done = command("verify", path)
@@ -279,6 +297,16 @@ def test_the_log_of_a_match_or_an_agent_that_the_league_does_not_have_ends_with_
 ) -> None:
     said = command("log", trouble, option, name)
     assert said == (1, "", f"There is no {option[2:]} {name} in this league\n")
+
+
+def test_the_log_of_a_format_that_draws_has_its_matches(command: Command, tmp_path: Path) -> None:
+    play = Play(players=4, referees=2, format="knockout").begin().play_all()
+    store = Played(play.log, {}).store(tmp_path / "league.db")
+    said = command("log", store, "--match", "R2M1")
+    assert (said.code, said.err) == (0, "")
+    assert "R2M1: REF01 is given attempt 1" in said.out
+    (final,) = play.league.rounds[1].matches
+    assert f"{final}: " in command("log", store, "--agent", play.match(final).a).out
 
 
 def test_the_seed_is_told_even_to_who_reads_the_end_only(command: Command, trouble: Path) -> None:
@@ -373,6 +401,18 @@ def test_moves_of_other_games_are_told(command: Command, tmp_path: Path) -> None
     assert "GAME_MOVE_CALL: place_mark, one of [0,1,2,3,4,5,6,7,8] until" in out
     assert "from P01   GAME_MOVE_RESPONSE: " in out
     assert "Draw:" not in out
+
+
+def test_the_seed_of_a_game_with_chance_is_told_with_what_opens_it(command: Command, tmp_path: Path) -> None:
+    setup = LeagueSetup(players=2, referees=1, game="prisoners_dilemma(turns=2, noise=0.5)")
+    league = run_scenario(Scenario(1, setup, "none")).outcome
+    out = command("replay", Played(league.events, league.documents).store(tmp_path / "league.db"), "R1M1").out
+    found = re.search(
+        r"\nSeed: ([0-9a-f]{64})\n  nonce ([0-9a-f]+)\n.* as SHA-256 of nonce:seed, ([0-9a-f]{64})\n", out
+    )
+    assert found is not None
+    seed, nonce, commitment = found.groups()
+    assert hashlib.sha256(f"{nonce}:{seed}".encode()).hexdigest() == commitment
 
 
 def test_of_a_foreign_referees_match_the_log_tells_what_it_knows(command: Command, eventful: Path) -> None:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -288,7 +289,14 @@ def test_an_agent_that_registers_plays_a_whole_league_of_one_match_and_ends(tmp_
         with Program("player", "--manager", manager, "--port", "0", "--name", "Mine", "--data-dir", tmp_path) as mine:
             assert mine.ended() == 0, mine.stderr
         assert trying.ended() == 0, trying.stdout
-    kinds = [line.split()[2] for line in trying.stdout.splitlines() if line.startswith(" ")]
+    lines = trying.stdout.splitlines()
+    kinds = [line.split()[2] for line in lines if re.match(r" +[0-9.]+  [→←] ", line)]
+    # The board is below each call for a move, and below the result.
+    drawn = [number for number, line in enumerate(lines) if line.strip() == "PLAYER_A has X, PLAYER_B has O"]
+    shown = [lines[number - 4].split()[2] for number in drawn]
+    assert shown == [kind for kind in kinds if kind in ("GAME_MOVE_CALL", "GAME_OVER")]
+    marks = ["".join(lines[number - 3 : number]).translate({32: None, ord("·"): None}) for number in drawn]
+    assert all(len(later) > len(before) for before, later in pairwise(marks))
     assert [kind for kind in kinds if kind not in ("ping", "answer", "GAME_MOVE_CALL", "GAME_MOVE_RESPONSE")] == [
         "LEAGUE_REGISTER_REQUEST",
         "LEAGUE_REGISTER_RESPONSE",

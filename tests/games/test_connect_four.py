@@ -51,6 +51,25 @@ def test_four_in_a_line_win_in_every_direction(columns, where) -> None:
     assert sum(cell.get("marked", False) for cell in marked) == 4
 
 
+def test_a_picture_says_whose_discs_are_whose_and_who_moves() -> None:
+    caption = "{A} has red ●, {B} has yellow ○"
+    positions = [after(*columns) for columns in ((), (4,), (1, 2, 1, 2, 1, 2, 1))]
+    assert [GAME.picture(GAME.view(one, None))["caption"] for one in positions] == [
+        f"{caption}; {{A}} moves",
+        f"{caption}; {{B}} moves",
+        caption,
+    ]
+
+
+def test_each_cell_of_a_picture_stands_for_its_column_and_the_discs_differ_in_colour_and_in_form() -> None:
+    picture = GAME.picture(GAME.view(after(4, 4, 1), "B"))
+    assert picture["rows"][-2:] == [
+        ["", "", "", {"text": "○", "colour": "yellow"}, "", "", ""],
+        [{"text": "●", "colour": "red"}, "", "", {"text": "●", "colour": "red"}, "", "", ""],
+    ]
+    assert picture["moves"] == [[1, 2, 3, 4, 5, 6, 7]] * 6
+
+
 def test_a_full_column_is_not_offered() -> None:
     full = after(*[1] * 6)
     assert GAME.question(full, "A").valid_options == [2, 3, 4, 5, 6, 7]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,8 +70,13 @@ async def served_gateway(manager_url: str, root: Path) -> AsyncIterator[ServedGa
         await caller.close()
 
 
-async def play_by_mcp(client: Any, name: str, code: str | None = None) -> Json:
-    """Play to the league's end as a chat application does: by its four tools. How it stood at the end."""
+async def play_by_mcp(
+    client: Any, name: str, code: str | None = None, before: Callable[[Json], Awaitable[None]] | None = None
+) -> Json:
+    """Play to the league's end as a chat application does: by its four tools. How it stood at the end.
+
+    ``before`` is awaited with each question before it is answered.
+    """
     joined = (await client.call_tool("join_league", {"name": name, "code": code})).structured_content
     own = {"code": joined["code"]}
     while True:
@@ -79,6 +84,8 @@ async def play_by_mcp(client: Any, name: str, code: str | None = None) -> Json:
         if state["status"] == "over":
             return dict(state)
         if (asked := state["asked"]) is not None:
+            if before is not None:
+                await before(asked)
             move = asked["valid_options"][-1]
             moved = await client.call_tool("submit_move", own | {"turn": asked["turn"], "move": move})
             assert not moved.is_error, moved

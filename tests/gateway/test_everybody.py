@@ -89,4 +89,4 @@ def test_the_host_starts_a_gateway_too(tmp_path: Path) -> None:
             assert player.ended() == 0
         host.process.send_signal(signal.SIGINT)
         assert host.ended() == 130
-        assert "--gateway" in host.stderr.partition("Start it again")[2]
+        assert "--gateway" in host.stderr.partition("Serve its page again")[2]

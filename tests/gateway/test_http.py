@@ -194,10 +194,15 @@ def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str,
     run(played())
 
 
-def test_the_board_stays_between_two_moves(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("game", "buttons", "marks"),
+    # One cell is chosen, or a column.
+    [("tic_tac_toe", 9, 1), pytest.param("connect_four", 7, 6, marks=pytest.mark.long)],
+)
+def test_the_board_stays_between_two_moves(tmp_path: Path, game: str, buttons: int, marks: int) -> None:
     async def played() -> None:
         async with (
-            ServedLeague(tmp_path, game_type="tic_tac_toe") as house,
+            ServedLeague(tmp_path, game_type=game) as house,
             served_gateway(house.url, tmp_path) as place,
         ):
             await house.referee()
@@ -216,18 +221,21 @@ def test_the_board_stays_between_two_moves(tmp_path: Path) -> None:
                         if (asked := (await other.wait(0.1)).asked) is not None:
                             other.submit(asked.turn, asked.valid_options[0])
 
+                shown: list[int] = []
                 for _ in range(2):
                     await moves_until(free)
+                    shown.append(await count(free))
                     await page.locator(free).last.click()
                     await page.get_by_text("The other’s move").wait_for()
-                    # The cell that was chosen is marked until the next question.
-                    assert (await count(free), await count(made)) == (0, 1)
+                    # What was chosen is marked until the next question.
+                    assert (await count(free), await count(made)) == (0, marks)
                     assert await page.locator("#clock").is_hidden()
                 while not await count("#matches tr"):
                     await moves_until(f"{free}, #matches tr")
                     if await count(free):
                         await page.locator(free).last.click()
                 assert await page.locator("#turn").is_hidden()
+                assert shown[0] in (buttons, buttons - (game == "tic_tac_toe"))
 
     run(played())
 

@@ -33,7 +33,7 @@ def technical_losses(hall: Hall) -> int:
     return sum(row.technical_losses for row in hall.league.table.rows.values())
 
 
-@pytest.mark.parametrize("game", ["even_odd", "rock_paper_scissors", "tic_tac_toe"])
+@pytest.mark.parametrize("game", ["even_odd", "rock_paper_scissors", "tic_tac_toe", "connect_four"])
 def test_owners_of_seats_play_a_whole_league_of_every_game(tmp_path: Path, game: str) -> None:
     @in_virtual_time
     async def played() -> None:

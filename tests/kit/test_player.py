@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.games import GAMES, game
+from leaguekit.games import GAMES, game, sources
+from leaguekit.games.tic_tac_toe import TicTacToe
 from leaguekit.kit.checks import Check, CheckSettings
 from leaguekit.kit.player import CHECKS, check_player
 from leaguekit.kit.player.harness import PlayerHarness
@@ -86,8 +87,14 @@ def test_what_is_required_rests_on_nothing_that_is_only_recommended() -> None:
         assert not check.is_required or all(need.is_required for need in check.needs), check.id
 
 
-@pytest.mark.parametrize("name", GAMES)
-def test_our_own_player_passes_every_check(name: str, tmp_path: Path) -> None:
+class GameOfAFile(TicTacToe):
+    name = "of_a_file"
+
+
+@pytest.mark.parametrize("name", [*GAMES, GameOfAFile.name])
+def test_our_own_player_passes_every_check(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sources._added, GameOfAFile.name, GameOfAFile)
+
     async def main() -> Report:
         network = MemoryKitNetwork()
         player = Player("Ours", STRATEGIES["random"])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from leaguekit.formats.base import Drawn
 from leaguekit.formats.gauntlet import Gauntlet
 from leaguekit.formats.knockout import Knockout
 from leaguekit.league import commands
 from leaguekit.league.figures import figures
-from leaguekit.league.pairings import advancement, points_before, round_stage, stages, view_of, visible_stages
+from leaguekit.league.pairings import advancement, points_before, round_stage, stages, tally, view_of, visible_stages
 from leaguekit.league.ties import describe_order
 from tests.league.play import Play, drawn, failed, won
 
@@ -112,10 +114,30 @@ def _without_bye() -> Drawn:
     return Drawn([("P01", "P02")], [], "", [])
 
 
-def test_leagues_with_a_schedule_have_no_pairings_beside_it() -> None:
-    for text in ("round_robin", "gauntlet"):
-        play = Play(players=4, referees=2, format=text).begin()
-        assert (view_of(play.league), stages(play.league)) == ("rounds", [])
+@pytest.mark.parametrize(("players", "text"), [(4, "round_robin"), (8, "gauntlet(challengers=7)")])
+def test_other_leagues_with_a_schedule_have_no_pairings_beside_it(players: int, text: str) -> None:
+    play = Play(players=players, referees=2, format=text).begin()
+    assert (view_of(play.league), stages(play.league)) == ("rounds", [])
+
+
+def test_each_challenger_of_a_gauntlet_has_its_results_against_everybody() -> None:
+    play = Play(players=6, referees=2, format="gauntlet(challengers=2, legs=2)").begin()
+    play.play_round()
+    assert view_of(play.league) == "challengers"
+    first, second = stages(play.league)
+    assert [stage.label for stage in (first, second)] == ["P01 against everybody", "P02 against everybody"]
+    assert [(one.a, one.b, len(one.matches)) for one in second.pairings] == [
+        ("P02", other, 2) for other in ("P04", "P05", "P06", "P03", "P01")
+    ]
+    marks = [marks for match in first.pairings[0].matches if (marks := first.pairings[0].marks(match))]
+    assert marks == [("1", "0")]
+    assert [len(stage.pairings) for stage in visible_stages(play.league, 2)] == [4, 4]
+    assert stages(Play(players=3, referees=1, format="gauntlet").league) == []
+
+
+def test_marks_are_counted_in_words() -> None:
+    assert tally(["1", "+", "½", "-", "0", "1"]) == "3 won, 1 drawn, 2 lost"
+    assert tally([]) == "0 won, 0 drawn, 0 lost"
 
 
 def test_a_gauntlet_names_its_challengers_unless_they_are_many() -> None:

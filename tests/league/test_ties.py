@@ -108,6 +108,7 @@ def test_whatever_decided_is_named_and_only_where_points_are_equal() -> None:
     ]
     assert first_place(rows, is_over=True) == "Champion: P01 with 9 points"
     assert first_place(rows, is_over=False) == "In the lead: P01 with 9 points"
+    assert first_place(rows, is_over=True, by_points=False) == "Champion: P01"
     assert first_place([row(1, 1)], is_over=True) == "Champion: P01 with 1 point"
 
 

@@ -16,6 +16,7 @@ from leaguekit.league.sentences import sentence
 from leaguekit.league.settings import Settings, format_fault, plain_format
 from leaguekit.league.snapshot import restore, save
 from leaguekit.league.state import fold
+from leaguekit.league.tournaments import draws_more
 from leaguekit.manager.pairing_engine import Py4Swiss
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import NextMatch
@@ -331,7 +332,7 @@ class TestKnockout:
         play.do(commands.correct(play.league, "R1M1", failed(match, match.b), "wrong", play.now))
         play.play_all()
         final = play.match("R2M1")
-        with pytest.raises(ProtocolError, match="cannot be set so"):
+        with pytest.raises(ProtocolError, match=r"P0\d has won against P0\d, and their places are decided"):
             commands.correct(play.league, "R2M1", won(final, final.b), "wrong", play.now)
         assert findings(play.log) == []
 
@@ -367,6 +368,21 @@ class TestAgents:
         knockout.play_all()
         assert queries.next_round_id(knockout.league, 2) is None
         assert queries.status(knockout.league).total_rounds == 2
+
+    @pytest.mark.parametrize(
+        ("text", "known"), [("swiss(rounds=2)", [True, False]), ("knockout", [True, True]), ("gauntlet", [False] * 3)]
+    )
+    def test_the_number_of_matches_is_known_when_no_more_rounds_are_drawn(self, text: str, known: list[bool]) -> None:
+        play = Play(players=4, referees=2, format=text)
+        assert not draws_more(play.league)
+        play.begin()
+        seen = []
+        while play.league.state == "RUNNING_LEAGUE":
+            seen.append(draws_more(play.league))
+            play.play_round()
+            play.draw()
+            play.announce()
+        assert (seen, draws_more(play.league)) == (known, False)
 
     def test_an_unknown_format_of_an_old_log_is_shown_as_far_as_possible(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Cup(Knockout):
@@ -420,6 +436,7 @@ class TestSeeding:
         [
             ({"format": "swiss(rounds=0)"}, "rounds must be from 1 to 99, got 0"),
             ({"format": "swiss", "rounds": "double"}, "rounds = double belongs to round_robin"),
+            ({"tie_breaks": ["wins", "lot", "wins"]}, "each tie-break once, got wins, lot, wins"),
             ({"tie_breaks": ["buchholz"]}, "the tie-break buchholz belongs to a Swiss"),
             ({"seeding": "rating"}, "seeding = 'rating' and seeds do not go together"),
             ({"seeds": {"A": 1.0}}, "seeding = 'registration' and seeds do not go together"),

@@ -123,6 +123,22 @@ def test_a_players_own_command_says_in_a_sentence_what_is_wrong(
     assert nowhere.endswith("Give the manager's URL as http://HOST:PORT/mcp.")
 
 
+def test_a_players_own_command_takes_the_seat_code_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    managers = list[str]()
+
+    class Noting(Player):
+        def run(self, manager: str = "http://127.0.0.1:8000/mcp", **_options: object) -> int:
+            managers.append(manager)
+            return 0
+
+    player, given = Noting("Agent Alpha", choose), "http://10.0.0.5:8000/mcp?seat=OTHER"
+    monkeypatch.setattr(Noting.run, "__signature__", signature(Player.run), raising=False)
+    for code in ("7K2M-Q9XD-0RTB-5HVN", ""):
+        monkeypatch.setenv("LEAGUE_SEAT", code)
+        assert player.main(["--manager", given]) == 0
+    assert managers == ["http://10.0.0.5:8000/mcp?seat=7K2M-Q9XD-0RTB-5HVN", given]
+
+
 def test_a_players_own_command_has_the_options_of_run(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         Player("Agent Alpha", choose).main(["--help"])

@@ -70,7 +70,7 @@ def test_a_host_with_another_address_goes_on_with_its_referees_and_with_agents_t
     with machines.run(0, *began, "--require-seat", "--announce-lead", "0", "--data-dir", host_data) as host:
         url = host.said(r"is at (http://\S+)")[1]
         assert url == f"http://{DAYS[0][0]}:8090/mcp"
-        host.said("Referee 1 is registered")
+        host.said("is registered: Referee 1")
         codes = _seats(machines, url, host_data)
         with _student(machines, url, codes[0], student_data) as student:
             student.said("is registered as P01|Ada is registered")
@@ -83,12 +83,12 @@ def test_a_host_with_another_address_goes_on_with_its_referees_and_with_agents_t
         host.said(f"{DAYS[0][0]} is no longer an address of this machine: listening at {DAYS[1][0]}")
         url = host.said(r"is at (http://\S+)")[1]
         assert url == f"http://{DAYS[1][0]}:8090/mcp"
-        host.said("REF01 is registered: Referee 1")
+        host.said("REF01 is back: Referee 1")
         with (
             _student(machines, url, codes[0], student_data),
             _student(machines, url, codes[1], student_data, name="Bob", port=8102),
         ):
-            host.said("P01 is registered: Ada")
+            host.said("P01 is back: Ada")
             host.said("P02 is registered: Bob")
             started = _league(machines, 0, "start", "--manager", url, "--data-dir", host_data)
             assert started.process.returncode == 0, started.stderr

@@ -142,9 +142,16 @@ def test_a_process_that_is_killed_is_started_again_and_the_league_comes_to_the_s
 
 @pytest.mark.longest
 def test_a_process_that_ends_again_and_again_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "broken.py").write_text("import os\nos._exit(3)\n")
+    broken = tmp_path / "broken.py"
+    broken.write_text("import os\nos._exit(3)\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
-    done = league("run", "--port", "0", "--players", "2", "--strategies", "broken:choose", "--data-dir", tmp_path)
+    run = ("run", "--port", "0", "--players", "2", "--strategies", "broken:choose", "--data-dir", tmp_path)
+    done = league(*run)
+    assert done.process.returncode == 2
+    assert done.stderr == "league run: loading broken:choose ends the program with exit code 3\n"
+    # In the process that tries to load it, it can be loaded.
+    broken.write_text("import os, sys\nif sys.argv[0] != '-c':\n    os._exit(3)\ndef choose(ctx): ...\n")
+    done = league(*run)
     assert done.process.returncode == 2
     assert re.search(r"^league run: player \d failed 6 times within a minute: exit code 3$", done.stderr, re.MULTILINE)
 
@@ -197,8 +204,8 @@ def _children(program: Program) -> list[psutil.Process]:
 def test_a_host_that_is_interrupted_says_how_to_go_on_and_comes_back_with_all_its_referees(tmp_path: Path) -> None:
     began = ("host", "--port", "0", "--referees", "2", "--data-dir", tmp_path, "--start-when", "players=2,referees=2")
     with Program(*began) as host:
-        host.said("Referee 1 is registered")
-        host.said("Referee 2 is registered")
+        host.said("is registered: Referee 1")
+        host.said("is registered: Referee 2")
         host.process.send_signal(signal.SIGINT)
         assert host.ended() == 130
         told = shlex.split(host.said("Start it again, at the same address and port, with: (.*)")[1])
@@ -208,7 +215,7 @@ def test_a_host_that_is_interrupted_says_how_to_go_on_and_comes_back_with_all_it
     del told[told.index("--referees") : told.index("--referees") + 2]
     with Program(*told[1:]) as host:
         url = host.said(rf"League {league_id} is at (http://\S+)")[1]
-        host.said("Referee 1 is registered")
-        host.said("Referee 2 is registered")
+        host.said("is back: Referee 1")
+        host.said("is back: Referee 2")
         status = json.loads(league("status", "--manager", url, "--json").stdout)
     assert (status["league_id"], status["referees"]) == (league_id, 2)

@@ -10,7 +10,7 @@ from leaguekit.league import events as e
 from leaguekit.league.state import fold
 from leaguekit.sim.campaign import FORMATS, Scenario, random_scenario, run_scenario
 from leaguekit.sim.checks import find_violations
-from leaguekit.sim.faults import FaultKind, FaultPlan
+from leaguekit.sim.faults import FaultKind, FaultPlan, make_fault_plan
 from leaguekit.sim.outcome import LeagueSetup, Outcome
 from leaguekit.sim.runner import play
 from leaguekit.sim.simulated_league import SimulatedLeague
@@ -26,6 +26,32 @@ def test_a_league_in_each_format_ends_as_it_must_whatever_goes_wrong(text: str, 
         league = fold(map(e.decode, one.outcome.events))
         assert league.state == "LEAGUE_COMPLETED"
         assert league.settings.format_text == text
+
+
+def test_in_half_of_the_swiss_leagues_with_all_faults_a_player_comes_in_late_and_is_paired() -> None:
+    setup = LeagueSetup(players=6, format="swiss")
+    assert (setup.late_rounds, LeagueSetup(format="knockout").late_rounds, LeagueSetup().late_rounds) == (2, 0, 0)
+    plans = [make_fault_plan(seed, "all", setup.agent_names(), setup.late_rounds) for seed in range(200)]
+    late = [plan for plan in plans if plan.late_after_rounds]
+    assert 75 <= len(late) <= 125
+    assert {plan.late_after_rounds for plan in late} == {1, 2}
+    assert {plan.agents[-1] for plan in late} == {"player 7"}
+    assert {"player 7" in plan.crashes for plan in late} == {True, False}
+    # The other faults of a seed are the same.
+    other = make_fault_plan(late[0].seed, "all", setup.agent_names())
+    assert (other.rates, other.outages, other.clock_steps) == (late[0].rates, late[0].outages, late[0].clock_steps)
+    results = [run_scenario(Scenario(plan.seed, setup, "all")) for plan in late[:4]]
+    assert [(one.scenario.command, one.violations) for one in results if one.violations] == []
+    assert all(one.outcome.injected["late player"] for one in results)
+    for one in results:
+        league = fold(map(e.decode, one.outcome.events))
+        (player,) = {*league.players} - {f"P0{number}" for number in range(1, 7)}
+        paired = [
+            round_.id for round_ in league.rounds for match in round_.matches if player in league.matches[match].players
+        ]
+        byes = [round_.id for round_ in league.rounds if player in round_.byes]
+        assert paired + byes
+        assert 1 not in paired + byes
 
 
 def test_some_random_leagues_have_another_format() -> None:

@@ -516,6 +516,27 @@ def test_a_reader_takes_no_lock_and_needs_none(path: Path) -> None:
     asyncio.run(main())
 
 
+def test_a_reader_leaves_the_folder_as_it_was_if_nobody_writes(path: Path) -> None:
+    async def main() -> None:
+        log = await filled(path)
+        left = files_of(path)
+        await log.close()
+        before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+        assert "league.db-wal" not in before
+        reader = await SqliteReader.open(path)
+        assert len(await reader.read()) == 2
+        await reader.close()
+        assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
+        # The last commits of a writer that was killed stay in its journal.
+        lay(path, *left)
+        reader = await SqliteReader.open(path)
+        assert len(await reader.read()) == 2
+        await reader.close()
+        assert files_of(path) == left
+
+    asyncio.run(main())
+
+
 def test_a_reader_is_told_what_is_wrong_and_makes_nothing(path: Path, open_folder: Path) -> None:
     def words(path: Path) -> str:
         with pytest.raises(StoreError) as refused:

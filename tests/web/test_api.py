@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -79,11 +80,11 @@ def test_there_is_an_example_of_every_page() -> None:
 class Visit:
     """A dashboard of a league that is over, of real agents, with their transcripts."""
 
-    def __init__(self, root: Path, *strategies: str, game: str = "even_odd") -> None:
-        self._root, self._strategies, self._game = root, strategies, game
+    def __init__(self, root: Path, *strategies: str, game: str = "even_odd", **game_args: Any) -> None:
+        self._root, self._strategies, self._game, self._game_args = root, strategies, game, game_args
 
     async def __aenter__(self) -> Self:
-        self._hall = await Hall(self._root, game_type=self._game).__aenter__()
+        self._hall = await Hall(self._root, game_type=self._game, game_args=self._game_args).__aenter__()
         self.hall = self._hall
         transcripts = Transcripts(self.hall)
         await self.hall.fill(*(self._strategies or FOUR))
@@ -179,6 +180,14 @@ async def test_a_game_of_many_moves_is_replayed_position_by_position(tmp_path: P
         assert [sum(cell != "." for cell in board) for board in boards] == list(range(len(boards)))
         assert page["draw"] is None
         assert page["verification"]["replayed"] is True
+
+
+@in_virtual_time
+async def test_a_match_with_chance_shows_the_seed_that_was_committed_to(tmp_path: Path) -> None:
+    async with Visit(tmp_path, "random", "random", game="prisoners_dilemma", turns=2, noise=0.5) as visit:
+        found = (await visit.json("/api/matches/R1M1"))["draw"]
+        digest = hashlib.sha256(f"{found['nonce']}:{found['seed']}".encode()).hexdigest()
+        assert (found["number"], found["opens"], found["commitment"]) == (None, True, digest)
 
 
 @in_virtual_time
@@ -506,8 +515,15 @@ def test_movement_is_since_the_round_before_whatever_happens(played: Callable[[]
     assert min(numbers) < 0 < max(numbers)
 
 
-@pytest.mark.parametrize("text", ["knockout(best_of=3, third_place=True)", "swiss"])
-def test_changes_lead_through_the_pairings_of_a_league_that_draws_its_rounds(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "view"),
+    [
+        ("knockout(best_of=3, third_place=True)", "bracket"),
+        ("swiss", "rounds"),
+        ("gauntlet(challengers=2)", "challengers"),
+    ],
+)
+def test_changes_lead_through_the_pairings_of_each_view(text: str, view: str) -> None:
     play = Play(players=6, referees=2, format=text, seed_hex="ab" * 32).begin().play_all()
     league = League()
     projection = Projection(league, IDLE)
@@ -525,15 +541,16 @@ def test_changes_lead_through_the_pairings_of_a_league_that_draws_its_rounds(tex
         before = live
     assert state
     assert before is not None
-    assert all(one.winner for one in state.values() if one.b is not None)
-    assert (before.league.view, before.league.end_reason != "") == ("rounds" if text == "swiss" else "bracket", True)
+    assert all(one.games[-1].marks for one in state.values() if one.b is not None)
+    assert (before.league.view, before.league.end_reason != "") == (view, view != "challengers")
     for round_ in league.rounds:
         page = pages.round_page(projection, round_.id, 0, pages.MAX_MATCHES)
         assert [one.id for one in page.byes] == round_.byes
-        assert set(page.points) >= {player for match in page.matches for player in (match.a.id, match.b.id)}
+        if view != "challengers":
+            assert set(page.points) >= {player for match in page.matches for player in (match.a.id, match.b.id)}
 
 
-@pytest.mark.parametrize("text", ["round_robin", "swiss", "knockout"])
+@pytest.mark.parametrize("text", ["round_robin", "swiss", "knockout", "gauntlet(challengers=2)"])
 def test_a_league_of_a_hundred_fits_into_a_page_load(text: str) -> None:
     play = Play(format=text, seed_hex="ab" * 32)
     for number in range(1, 6):

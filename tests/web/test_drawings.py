@@ -33,6 +33,16 @@ def test_a_board_shows_each_cell_where_it_belongs_with_its_mark_and_its_colour()
     assert [(one.get("cx"), one.get("cy")) for one in svg.iter("circle")] == [("60", "46")]
 
 
+def test_discs_and_rings_are_drawn_and_called_by_their_colours() -> None:
+    rows = [[{"text": "●", "colour": "red"}, {"text": "○", "colour": "yellow", "marked": True}, "○"]]
+    (svg,) = ET.fromstring(drawing({"kind": "grid", "rows": rows}, {}))
+    assert svg.get("aria-label") == "Board, row by row: red yellow ○"
+    assert [(one.get("class"), one.get("cx")) for one in svg.iter("circle")] == [("red", "16")]
+    rings = [(one.get("class"), (one.get("d") or "").partition("a")[0]) for one in svg.iter("path")]
+    assert rings[:2] == [("ring yellow", "M34.5 16"), ("ring", "M64.5 16")]
+    assert not [*svg.iter("text")]
+
+
 @pytest.mark.parametrize(("text", "shown"), [("ab", "ab"), ("abcdef", "abcdef"), ("abcdefg", "abcde…")])
 def test_a_long_text_of_a_cell_is_shortened_and_stays_whole_for_screen_readers(text: str, shown: str) -> None:
     (svg,) = ET.fromstring(drawing({"kind": "grid", "rows": [[text]]}, {}))

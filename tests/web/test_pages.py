@@ -94,7 +94,7 @@ def test_a_bracket_shows_who_meets_whom_and_who_advances(
     with served(play.log, play.settings, tmp_path) as base:
         visit = Visit(browser, base, size=size, dark=size == PHONE)
         page = visit.open()
-        bracket = page.get_by_role("region", name="Bracket", exact=True).last
+        bracket = page.get_by_role("region", name="Stages", exact=True)
         headings = ["Round of 16", "Quarter-finals", "Semi-finals", "Final"]
         expect(bracket.get_by_role("heading")).to_have_text(headings)
         expect(bracket.locator("li")).to_have_count(8 + 4 + 2 + 2)
@@ -107,6 +107,24 @@ def test_a_bracket_shows_who_meets_whom_and_who_advances(
         expect(page.locator(".bracket")).to_contain_text("The winner of a game advances.")
         assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
         expect(visit.open("rounds").locator("h1")).to_have_text("Round 2: Round of 16")
+        visit.ended()
+
+
+def test_a_gauntlet_shows_what_each_challenger_made_of_the_match_against_each_of_the_others(
+    browser: Browser, tmp_path: Path
+) -> None:
+    play = Play(players=30, referees=4, format="gauntlet", seed_hex="5e" * 32).begin()
+    play.play_round()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        page = visit.open()
+        shown = page.get_by_role("region", name="Gauntlet", exact=True)
+        expect(shown).to_contain_text("Agent 1 against everybody")
+        expect(shown).to_contain_text("1 won, 0 drawn, 0 lost; 28 to play")
+        expect(shown.get_by_role("link", name="won R1M1")).to_have_attribute("href", "#/matches/R1M1")
+        expect(shown.get_by_role("link", name="R2M1, not over")).to_have_text("·")
+        expect(shown.locator("summary")).to_have_text("5 more opponents")
+        expect(shown.locator("li")).to_have_count(29)
         visit.ended()
 
 

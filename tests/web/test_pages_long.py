@@ -18,6 +18,7 @@ from tests.league.play import Play, whole
 from tests.recovery.yard import Yard, table
 from tests.web.browsing import (
     ADMIN,
+    DESK,
     PHONE,
     Visit,
     chromium,
@@ -97,6 +98,9 @@ def _look_around(visit: Visit) -> None:
     page.keyboard.press("ArrowRight")
     expect(group.get_by_role("status")).to_contain_text("2 of")
     expect(page.locator(".sequence .later").first).to_be_attached()
+    # The texts of messages name players, and do not have their ids.
+    expect(page.locator(".sequence")).to_contain_text("against")
+    expect(page.locator(".sequence")).not_to_contain_text(re.compile(r"\bP\d\d\b"))
     page.get_by_role("group", name="Steps of the game").get_by_role("button", name="First").click()
     expect(page.locator(".game .picture .back")).to_have_count(3)
 
@@ -112,6 +116,28 @@ def test_axe_finds_no_serious_fault_on_any_page_light_or_dark(browser: Browser, 
                 page.emulate_media(color_scheme=scheme)
                 assert _grave(axe, page) == {}, (route, scheme)
         visit.ended()
+
+
+@pytest.mark.parametrize(
+    ("players", "text"), [(16, "knockout(third_place=True)"), (17, "swiss"), (20, "gauntlet(challengers=2)")]
+)
+def test_axe_finds_no_serious_fault_in_any_format_on_phone_and_desk_light_and_dark(
+    browser: Browser, tmp_path: Path, players: int, text: str
+) -> None:
+    play, axe = Play(players=players, referees=5, format=text, seed_hex="5e" * 32).begin(), Axe()
+    play.play_round()
+    play.draw()
+    play.announce()
+    play.assign()
+    with served(play.log, play.settings, tmp_path) as base:
+        for size in ((375, 800), DESK):
+            for dark in (False, True):
+                visit = Visit(browser, base, size=size, dark=dark)
+                for route in ("", "rounds/1"):
+                    page = visit.open(route)
+                    assert _grave(axe, page) == {}, (size, dark, route)
+                    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+                visit.ended()
 
 
 def _grave(axe: Axe, page: Page) -> dict[str, list[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyspiel
 import pytest
 from comparing import compare_end, play_beside
@@ -106,7 +108,12 @@ def test_the_games_say_whether_they_have_chance_and_what_they_are() -> None:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("chess", "grid"), ("go(board_size=9)", "grid"), ("connect_four", "grid"), ("kuhn_poker", "text")],
+    [
+        ("chess", "grid"),
+        ("go(board_size=9)", "grid"),
+        ("connect_four", "grid"),
+        ("leduc_poker", "text"),
+    ],
 )
 def test_boards_are_recognised_and_everything_else_is_text(name: str, kind: str) -> None:
     *_, (ours, position, _) = (one for _, one in zip(range(6), play_beside(name, 1), strict=False))
@@ -114,6 +121,29 @@ def test_boards_are_recognised_and_everything_else_is_text(name: str, kind: str)
     assert picture is not None
     assert picture_fault(picture) is None
     assert picture["kind"] == kind
+
+
+def test_the_cards_of_kuhn_poker_are_seen_by_their_owners_and_at_the_end_by_all() -> None:
+    ours = game("openspiel:kuhn_poker")
+    position = ours.play(ours.play(ours.start(), {"chance": "Deal:0"}), {"chance": "Deal:2"})
+    for side, move in (("A", "Pass"), ("B", "Bet")):
+        position = ours.play(position, {side: move})
+
+    def drawn(side: Any) -> tuple[list[Any], str]:
+        picture = ours.picture(ours.view(position, side))
+        assert picture is not None
+        assert picture_fault(picture) is None
+        assert [hand["label"] for hand in picture["hands"]] == ["{A}", "{B}"]
+        return [card for hand in picture["hands"] for card in hand["cards"]], picture["caption"]
+
+    said = "{A} passes, {B} bets"
+    assert [drawn(side) for side in ("A", "B", None)] == [
+        (["0", None], said),
+        ([None, "2"], said),
+        ([None, None], said),
+    ]
+    position = ours.play(position, {"A": "Bet"})
+    assert [drawn(side) for side in ("A", "B", None)] == [(["0", "2"], f"{said}, {{A}} bets")] * 3
 
 
 def test_a_view_of_another_game_is_refused() -> None:

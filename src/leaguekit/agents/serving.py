@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeVar
@@ -13,7 +14,7 @@ from leaguekit.agents.logs import log_to
 from leaguekit.agents.registration import Identity, Registrar
 from leaguekit.agents.server import agent_server
 from leaguekit.agents.tasks import cancel
-from leaguekit.protocol.codes import without_codes
+from leaguekit.protocol.codes import Purpose, with_code, without_codes
 from leaguekit.protocol.methods import prepare_decoders
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import RpcRequest
@@ -21,6 +22,8 @@ from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Peer, Unreachable
 
 T = TypeVar("T")
+# The environment variables for the codes of a player and a referee. A code may be in the manager's URL instead.
+SEAT_VARIABLE, REFEREE_CODE_VARIABLE = "LEAGUE_SEAT", "LEAGUE_REFEREE_CODE"
 
 
 class Agent(Protocol):
@@ -109,6 +112,18 @@ async def run_until_first(*works: Awaitable[object]) -> None:
         await cancel(*tasks)
     for task in done:
         task.result()
+
+
+def manager_url(url: str, purpose: Purpose) -> str:
+    """The manager's URL with the seat or referee code from the environment, if there is one.
+
+    A seat code is also for a referee whose token was rotated.
+    """
+    if code := os.environ.get(SEAT_VARIABLE):
+        purpose = "seat"
+    elif purpose == "referee":
+        code = os.environ.get(REFEREE_CODE_VARIABLE)
+    return with_code(without_codes(url), purpose, code) if code else url
 
 
 def endpoint_of(sock: socket.socket, manager: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Draws the pictures of games for the terminal, as cells: those of the latest round beside each other."""
+"""Draws the pictures of games for the terminal: those of the latest round beside each other, or one as plain text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leaguekit.league.sentences import PLAYER
 from leaguekit.web.api_types import InPlay, Live, MatchRow
 
 # The text at the right of a picture.
-_TEXT_WIDTH = 22
+_TEXT_WIDTH, _CAPTION_LINES = 22, 3
 Lines = list[list[Cell]]
 
 
@@ -41,18 +41,28 @@ def draw_boards(live: Live, start: int, end: int, available: int) -> Lines:
     return lines
 
 
+def plain_lines(picture: Picture) -> list[str]:
+    """A picture as lines of text, without colours."""
+    lines = []
+    for cells in _DRAWERS[picture["kind"]](picture, str):
+        text = ""
+        for one in cells:
+            text += " " * (one.column - width(text)) + one.text
+        lines.append(text.rstrip())
+    return [*lines, *([picture["caption"]] if picture.get("caption") else [])]
+
+
 def _picture(live: Live, match: InPlay | MatchRow) -> Picture | None:
     """The picture of a match in play, or the last board of one that is over."""
     if isinstance(match, InPlay):
         return None if match.picture is None else sent_picture(match.picture)
-    game = find_game(live.league.game_type)
+    name = live.league.game or live.league.game_type
+    game = find_game(name)
     if game is None:
         return None
     from leaguekit.web.matches import game_steps
 
-    steps = game_steps(
-        live.league.game_type, Outcome(0, 0, *(match.choices or (None, None)), match.drawn_number, None, None)
-    )
+    steps = game_steps(name, Outcome(0, 0, *(match.choices or (None, None)), match.drawn_number, None, None))
     picture = game_picture(game, steps[-1].view) if len(steps) > 1 else None
     # What else a picture shows is in the reason.
     is_board = picture is not None and picture["kind"] == "grid"
@@ -73,11 +83,22 @@ def _block(match: InPlay | MatchRow, picture: Picture) -> Lines:
 
     texts = [Cell(0, match.match_id, "bold"), *map(partial(Cell, 0), names.values()), now]
     if picture.get("caption"):
-        texts.append(Cell(0, named(picture["caption"]), "dim"))
+        texts += [Cell(0, line, "dim") for line in _wrap(named(picture["caption"]))]
     drawn = [*_DRAWERS[picture["kind"]](picture, named)]
     at = _width(drawn) + 2
     beside = [[Cell(at, shorten(text.text, _TEXT_WIDTH), text.style)] for text in texts]
     return _side_by_side(drawn, beside)
+
+
+def _wrap(caption: str) -> list[str]:
+    """The lines of a caption. What does not fit is at the end of the last one."""
+    lines = [""]
+    for word in caption.split():
+        if width(f"{lines[-1]} {word}".strip()) > _TEXT_WIDTH and len(lines) < _CAPTION_LINES:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}"
+    return [line.strip() for line in lines]
 
 
 def _grid(picture: Picture, _named: Any) -> Iterator[list[Cell]]:

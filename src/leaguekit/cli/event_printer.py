@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from leaguekit.agents.tasks import cancel
 from leaguekit.league import events as e
@@ -40,6 +40,8 @@ class EventPrinter:
         self._print_lines = print_lines
         self._lines: list[str] = []
         self._task: asyncio.Task[None] | None = None
+        # The agents that have registered so far.
+        self._known = {*ledger.league.players, *ledger.league.referees}
         ledger.listeners.append(self._react)
 
     async def close(self) -> None:
@@ -48,7 +50,9 @@ class EventPrinter:
     def _react(self, event: e.Event) -> None:
         if isinstance(event, _NOT_PRINTED):
             return
-        self._lines.append(event_line(event, self._ledger.league))
+        self._lines.append(event_line(event, self._ledger.league, self._known))
+        if isinstance(event, e.PlayerRegistered | e.RefereeRegistered):
+            self._known.add(_registered_id(event))
         if isinstance(event, e.LeagueCompleted):
             self._lines += _replaced_moves(self._ledger.league)
         if self._task is None:
@@ -64,19 +68,29 @@ class EventPrinter:
             self._task = None
 
 
-def event_line(event: e.Event, league: League) -> str:
-    """The time and a sentence about an event, with the names of players. ``league`` is the league after the event."""
+def event_line(event: e.Event, league: League, known: Collection[str] = ()) -> str:
+    """The time and a sentence about an event, with the names of players.
+
+    ``league`` is the league after the event, and ``known`` are the agents that had registered before it.
+    """
     text = sentence(event)
     match event:
+        case e.PlayerRegistered() | e.RefereeRegistered() if _registered_id(event) in known:
+            text = f"{_registered_id(event)} is back: {event.meta.display_name}"
         case e.RegistrationRefused() if event.address:
             text = f"{text}. It came from {event.address}"
         case e.RoundCompleted() if leaders := _leaders(league):
             text = f"{text}: {leaders}"
         case e.LeagueCompleted():
-            text = f"{text}. {first_place(league.table.placed_rows(), is_over=True)}"
+            rows = league.table.placed_rows()
+            text = f"{text}. {first_place(rows, is_over=True, by_points=not league.table.ranking)}"
     if not isinstance(event, e.PlayerRegistered | e.RegistrationRefused):
         text = _add_names(text, league)
     return f"{times.parse_timestamp(event.at).astimezone():%H:%M:%S}  {text}"
+
+
+def _registered_id(event: e.PlayerRegistered | e.RefereeRegistered) -> str:
+    return event.player_id if isinstance(event, e.PlayerRegistered) else event.referee_id
 
 
 def _add_names(text: str, league: League) -> str:
@@ -94,7 +108,9 @@ def _replaced_moves(league: League) -> list[str]:
 
 
 def _leaders(league: League) -> str:
-    """The first players of the table, with their points."""
+    """The first players of the table, with their points; empty if the points do not decide."""
+    if league.table.ranking:
+        return ""
     rows = league.table.placed_rows()
     shown = [f"{row.player_id} {row.points}" for row in rows[:MAX_LEADERS]]
     return ", ".join([*shown, *(["…"] if len(rows) > MAX_LEADERS else [])])

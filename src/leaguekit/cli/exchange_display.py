@@ -9,7 +9,10 @@ from typing import Any
 
 import msgspec
 
+from leaguekit.cli.boards import plain_lines
 from leaguekit.cli.tables import json_line
+from leaguekit.games.base import Game
+from leaguekit.games.pictures import game_picture, name_players
 from leaguekit.match.move_messages import stated_info
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import ProtocolError, Violation
@@ -29,16 +32,41 @@ OK = 200
 _IDENTIFYING = ("message_type", "conversation_id", "timestamp", "match_id")
 
 
+class _MoveRequest(msgspec.Struct):
+    context: dict[str, Any] = {}
+
+
+class _ResultDetails(msgspec.Struct):
+    position: dict[str, Any] = {}
+
+
+class _GameResult(msgspec.Struct):
+    details: _ResultDetails = msgspec.field(default_factory=_ResultDetails)
+
+
+class _Positions(msgspec.Struct):
+    """The two places of a message that may have a position: as a player sees it, and at the end."""
+
+    move_request: _MoveRequest = msgspec.field(default_factory=_MoveRequest)
+    game_result: _GameResult = msgspec.field(default_factory=_GameResult)
+
+
+class _Positioned(msgspec.Struct):
+    params: _Positions
+
+
 class ExchangeDisplay:
     """Prints the messages to and from an agent. ``faults`` counts the agent's messages with violations.
 
-    ``origins`` counts its moves by the origin that it states.
+    ``origins`` counts its moves by the origin that it states. Below a call for a move and the result, the position of
+    ``game`` is drawn, if the game has a picture of it.
 
     With ``is_open``, a message is sent in one form after another until the agent understands it. Only the answer to the
     last form is counted.
     """
 
-    def __init__(self, *, as_json: bool, is_open: bool = False) -> None:
+    def __init__(self, game: Game[Any] | None = None, *, as_json: bool, is_open: bool = False) -> None:
+        self._game = game
         self._as_json = as_json
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
@@ -97,7 +125,22 @@ class ExchangeDisplay:
         whole = {"way": direction, "message": value, "wrong": wrong}
         if status != OK:
             whole["http_status"], short = status, f"HTTP {status} {short}"
-        self._print_line(whole, f"{direction} {kind:24} {short}".rstrip(), wrong)
+        below = [f"wrong: {text}" for text in wrong]
+        if direction == TO and not self._as_json:
+            below += self._draw_position(value)
+        self._print_line(whole, f"{direction} {kind:24} {short}".rstrip(), below)
+
+    def _draw_position(self, request: Any) -> list[str]:
+        """The position in a request, as lines; empty if it has none, or if its moves say as much."""
+        try:
+            call = msgspec.convert(request, _Positioned).params
+        except msgspec.ValidationError:
+            return []
+        view = call.move_request.context or call.game_result.details.position
+        picture = game_picture(self._game, view) if view else None
+        if picture is None or picture["kind"] == "cards":
+            return []
+        return plain_lines(name_players(picture, "PLAYER_A", "PLAYER_B"))
 
     def _print_line(self, whole: dict[str, Any], short: str, below: Iterable[str]) -> None:
         seconds = self._loop.time() - self._began
@@ -106,7 +149,7 @@ class ExchangeDisplay:
             return
         self._print(f"{seconds:8.3f}  {sanitize_line(short)}")
         for text in below:
-            self._print(f"{'':10}wrong: {sanitize_line(text)}")
+            self._print(f"{'':10}{sanitize_line(text)}")
 
     def _print(self, line: str) -> None:
         """Print a line. If the output was closed, the match is still played to its end."""

@@ -32,7 +32,7 @@ EXAMPLES = """examples:
 Every table has the seat of each player, and the person and e-mail address that the seat is for (`league seats new
 --names`). The export has no tokens and no hashes of tokens. It has the league's seed only when the league is over, and
 endpoints only with --endpoints. In CSV a cell that a spreadsheet would calculate begins with an apostrophe.
-CSV is in UTF-8: in Excel, open it with Data > From Text/CSV.
+CSV is in UTF-8 without a byte order mark: in Excel, open it with Data > From Text/CSV, or accents may be wrong.
 """
 Row = dict[str, Any]
 # The tables that can be exported, with the columns of their CSV files.

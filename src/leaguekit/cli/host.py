@@ -10,6 +10,7 @@ import socket
 from collections.abc import Iterable
 from secrets import token_bytes
 
+from leaguekit.agents import serving
 from leaguekit.agents.game_loading import is_in_file
 from leaguekit.cli import EXIT_INTERRUPTED, CommandError, manager, program, stored_plans
 from leaguekit.cli.manager import DEFAULT_REFEREE_PORT, REFEREE_PORT_HINT
@@ -83,7 +84,9 @@ def run(options: argparse.Namespace) -> int:
     with Processes(inherits_stderr=True) as processes:
         code = program.run(lambda stop: manager.in_turn(options, store, stop, lambda: serve(stop)))
     if store != MEMORY and resume is not None:
-        program.print_notice(f"Start it again, at the same address and port, with: {resume}")
+        is_over = asyncio.run(stored_plans.is_over(store))
+        again = "Serve its page again" if is_over else "Start it again, at the same address and port,"
+        program.print_notice(f"{again} with: {resume}")
     return code
 
 
@@ -104,12 +107,13 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     chosen += ["--strict-referees"] if options.strict_referees else []
     own = _repeat("--own", [*endpoints, *gateway_urls])
     # The referees register with a code that is passed only to them and the manager.
-    code = {program.REFEREE_CODE_VARIABLE: new_code(token_bytes(ENTROPY_BYTES))}
+    code = {serving.REFEREE_CODE_VARIABLE: new_code(token_bytes(ENTROPY_BYTES))}
     processes.start("manager", sock, "manager", *shared, "--port", str(options.port), *chosen, *own, secrets=code)
     own_game = ["--game", game] if is_in_file(game := manager.requested_game(options)) else []
     for number, (sock, endpoint) in enumerate(zip(referees, endpoints, strict=True), 1):
         name = f"Referee {number}"
         of_referee = ["--endpoint", endpoint, "--manager", url, "--name", name, "--max-concurrent", "10", *own_game]
+        program.print_notice(f"{name} listens at port {sock.getsockname()[1]} and registers at {url}")
         processes.start(name, sock, "referee", *shared, *of_referee, *_repeat("--own", gateway_urls), secrets=code)
     for sock, gateway_url in zip(gateways, gateway_urls, strict=True):
         processes.start("gateway", sock, "gateway", *at, "--endpoint", gateway_url, "--manager", url, *behind_proxy)

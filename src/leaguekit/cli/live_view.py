@@ -9,6 +9,7 @@ from itertools import zip_longest
 from leaguekit.cli.boards import draw_boards
 from leaguekit.cli.screen import Cell, right_aligned
 from leaguekit.cli.tables import DEPARTURES, pluralize, width, with_ltr_mark
+from leaguekit.league.pairings import tally
 from leaguekit.league.sentences import PLAYER, add_player_names
 from leaguekit.league.ties import score_text
 from leaguekit.protocol import times
@@ -51,10 +52,10 @@ def render_league(live: Live, now: datetime, size: tuple[int, int], page: str, n
 def _head(league: LeagueView, names: dict[str, str], now: datetime, columns: int, page: str) -> Lines:
     played, total = league.matches_played, league.total_matches
     state = "paused" if league.paused else _STATES[league.state]
-    facts = [state, league.game_type]
+    facts = [state, league.game or league.game_type]
     if league.view == "bracket" and league.round_label:
         # The number of games in a bracket is not known before its end.
-        facts.append(league.round_label)
+        facts += [] if league.state == "LEAGUE_COMPLETED" else [league.round_label]
     elif league.total_rounds:
         facts.append(f"round {league.round} of {league.total_rounds}")
     facts += [pluralize(league.players, "player"), pluralize(league.referees, "referee")]
@@ -67,7 +68,7 @@ def _head(league: LeagueView, names: dict[str, str], now: datetime, columns: int
     if league.advancement:
         lines.append([Cell(0, add_player_names(league.advancement, names), "dim")])
     if total:
-        progress = f"{played:,} of {total:,} matches"
+        progress = f"{played:,} of {total:,} matches{' drawn so far' if league.draws_more else ''}"
         available = max(0, min(60, columns - len(progress) - 1))
         done = available * played // total
         lines.append([Cell(0, "█" * done + "░" * (available - done), "lively"), Cell(available + 1, progress)])
@@ -118,6 +119,8 @@ def _standings(live: Live, start: int, end: int, available: int) -> Lines:
         lines.append([Cell(start + 9, f"and {len(rows) - len(visible)} more", "dim")])
     elif len(lines) < available and any(row.shown_rank.endswith("=") and row.played for row in visible):
         lines.append([Cell(start + 2, "= equal, and only the lot or the id decides", "dim")])
+    if len(lines) < available and live.league.order:
+        lines.append([Cell(start + 2, f"by {live.league.order}", "dim")])
     return lines
 
 
@@ -192,19 +195,40 @@ def _activity(live: Live, now: datetime, start: int, end: int, available: int) -
 
 
 def _pairings(live: Live, start: int, most: int) -> dict[str, Lines]:
-    """The stages of a bracket that are not decided, or its last; or the round drawn last. Each by its label."""
+    """The stages of a bracket that are not decided, or its last; the challengers; or the round drawn last.
+
+    Each is by its label.
+    """
     stages: dict[int, list[Pairing]] = {}
     for one in live.pairings.values():
         stages.setdefault(one.stage, []).append(one)
     last = max(stages, default=0)
     is_bracket = live.league.view == "bracket"
     shown: dict[str, Lines] = {}
+    if live.league.view == "challengers":
+        return {_challenger_head(found): _opponents(found, start, most) for _, found in sorted(stages.items())}
     for stage, pairings in sorted(stages.items()):
         known = [one for one in pairings if one.a is not None or one.b is not None]
         is_open = any(one.winner is None for one in pairings)
         if known and (stage == last or is_open or not is_bracket):
             shown[known[0].label] = _limit_rows([[Cell(start, pairing_text(one))] for one in known], most, start)
     return shown
+
+
+def _challenger_head(pairings: list[Pairing]) -> str:
+    """A challenger, and how many matches it has won, drawn and lost."""
+    challenger, marks = pairings[0].a, [game.marks[0] for one in pairings for game in one.games if game.marks]
+    names = {} if challenger is None else {challenger.id: challenger.name}
+    return f"{add_player_names(pairings[0].label, names)}: {tally(marks)}"
+
+
+def _opponents(pairings: list[Pairing], start: int, most: int) -> Lines:
+    """The opponents of a challenger, each with what the challenger made of the matches. Those to come are the last."""
+    rows: Lines = []
+    for one in sorted(pairings, key=lambda one: not one.games or one.games[0].marks is None):
+        marks = "".join("·" if game.marks is None else game.marks[0].replace("-", "−") for game in one.games)
+        rows.append([Cell(start, marks, "bold"), Cell(start + 4, "" if one.b is None else _name(one.b))])
+    return _limit_rows(rows, most, start)
 
 
 def pairing_text(one: Pairing) -> str:

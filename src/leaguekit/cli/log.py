@@ -52,13 +52,9 @@ async def _print_log(reader: LogReader, options: argparse.Namespace) -> int:
                 agents[one_id] = event.meta.display_name
                 if agent is not None and agent.casefold() in (one_id.casefold(), event.meta.display_name.casefold()):
                     agent = one_id
-            if isinstance(event, e.LeagueStarted):
-                pairs = {
-                    match_id(number, order): pair
-                    for number, round_pairs in enumerate(event.rounds, start=1)
-                    for order, pair in enumerate(round_pairs, start=1)
-                }
-                matches, own_matches = set(pairs), {name for name, pair in pairs.items() if agent in pair}
+            pairs = _matches_of(event)
+            matches.update(pairs)
+            own_matches.update(name for name, pair in pairs.items() if agent in pair)
             if options.json:
                 line = json_line({"number": last} | formatter.as_json(event))
             else:
@@ -74,6 +70,16 @@ async def _print_log(reader: LogReader, options: argparse.Namespace) -> int:
                 print(sanitize_line(f"There is no {what} {name} in this league"), file=sys.stderr)
             return 1 if unknown else 0
         await asyncio.sleep(POLL_SECONDS)
+
+
+def _matches_of(event: e.Event) -> dict[str, tuple[str, str]]:
+    """The players of each match that an event puts into the schedule."""
+    rounds: dict[int, list[tuple[str, str]]] = {}
+    if isinstance(event, e.LeagueStarted):
+        rounds = dict(enumerate(event.rounds, start=1))
+    elif isinstance(event, e.RoundDrawn):
+        rounds = {event.round_id: event.pairs}
+    return {match_id(number, order): pair for number, pairs in rounds.items() for order, pair in enumerate(pairs, 1)}
 
 
 def _as_text(formatter: EventFormatter, event: e.Event, names: dict[str, str]) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET
 
+from leaguekit.agents import serving
 from leaguekit.agents.game_loading import NoSuchGame, absolute, known_name
 from leaguekit.cli import CommandError, formats, program, read_input, stored_plans
 from leaguekit.cli.arguments import add_game_option
@@ -153,7 +154,7 @@ def settings_from(options: argparse.Namespace) -> Settings:
     try:
         settings = msgspec.convert(chosen, Settings)
     except msgspec.ValidationError as error:
-        raise CommandError(f"the settings are wrong: {error}") from None
+        raise CommandError(f"the settings are wrong: {error}; docs/settings.md says what each setting takes") from None
     for name in LIMITS:
         if (fault := find_fault(name, getattr(settings, name))) is not None:
             raise CommandError(f"the settings are wrong: {fault}")
@@ -288,7 +289,7 @@ async def _serve(
             endpoint,
             admin_token,
             grant_ids=options.grant_ids,
-            referee_code=os.environ.get(program.REFEREE_CODE_VARIABLE),
+            referee_code=os.environ.get(serving.REFEREE_CODE_VARIABLE),
             keep=keep,
             max_per_address=options.max_per_address or MAX_PER_ADDRESS,
             own_servers=options.own,

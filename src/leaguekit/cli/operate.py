@@ -65,7 +65,7 @@ _ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
     "agents": {
         "--problems": {
             "action": "store_true",
-            "help": "only those with problems, the worst first, and refused applicants",
+            "help": "only those with problems, the worst first, and refused applicants; those that have left come last",
         }
     },
     "add-player": {
@@ -271,9 +271,9 @@ def _format(command: str, answer: dict[str, Any]) -> str:
     if command == "standings":
         names = {row["player_id"]: row["display_name"] for row in answer["standings"]}
         ties = [sanitize_line(add_player_names(sentence, names)) for sentence in answer.get("ties", ())]
-        return "\n".join(
-            [standings_table(answer["standings"], answer.get("tie_breaks", ())), *([""] if ties else []), *ties]
-        )
+        # A manager of an older release does not send the order.
+        order = [f"Order: {sanitize_line(answer['order'])}."] if "order" in answer else []
+        return "\n".join([standings_table(answer["standings"], answer.get("tie_breaks", ())), "", *ties, *order])
     if command == "schedule":
         rows = [[one["match_id"], one["player_A_id"], one["player_B_id"], _outcome(one)] for one in answer["schedule"]]
         return table(["match", "A", "B", "result"], rows) if rows else "There is no schedule yet."

@@ -10,6 +10,7 @@ from functools import wraps
 from inspect import isawaitable
 from typing import Any
 
+from leaguekit.agents import serving
 from leaguekit.agents.logs import restored_logging
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
@@ -35,7 +36,7 @@ EXAMPLES = f"""examples:
   league player --manager http://127.0.0.1:8000/mcp --strategy llm --model llama3.2 \\
                 --base-url http://127.0.0.1:11434/v1
   league player --manager 'http://10.0.0.5:8000/mcp?seat=7K2M-Q9XD-0RTB-5HVN'
-  {program.SEAT_VARIABLE}=7K2M-Q9XD-0RTB-5HVN league player …      the same, unseen by others on this machine
+  {serving.SEAT_VARIABLE}=7K2M-Q9XD-0RTB-5HVN league player …      the same, unseen by others on this machine
   league player --manager http://10.0.0.5:8000/mcp --relay http://10.0.0.5:8200
                                                        from behind a router, through the league's gateway
   league player --manager http://127.0.0.1:8000/mcp --profile open
@@ -162,7 +163,7 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
     # It calls only the manager and the gateway.
     allowed = AddressPolicy.only(options.manager).trusting(*([] if options.relay is None else [options.relay]))
     world = World(HttpCaller(allowed), options.data_dir)
-    manager = program.manager_url(options.manager, "seat")
+    manager = serving.manager_url(options.manager, "seat")
 
     def make_agent(endpoint: str) -> PlayerAgent:
         return PlayerAgent(

@@ -20,7 +20,6 @@ from urllib.parse import urlsplit
 from leaguekit.agents.logs import TerminalFormatter, skip_unused_log_fields
 from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
 from leaguekit.cli import EXIT_INTERRUPTED, CommandError, add_data_dir_option
-from leaguekit.protocol.codes import Purpose, with_code, without_codes
 from leaguekit.protocol.plain_text import sanitize_lines
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.transport.addresses import Address, AddressPolicy, Network, read_url
@@ -49,8 +48,6 @@ _PUBLIC_URL = "http://192.0.2.1/"
 _LOOPBACK_URLS = ("http://127.0.0.1/", "http://[::1]/")
 _WILDCARD_HOSTS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 HOST = "127.0.0.1"
-# The environment variables for the codes of a player and a referee. A code may be in the manager's URL instead.
-SEAT_VARIABLE, REFEREE_CODE_VARIABLE = "LEAGUE_SEAT", "LEAGUE_REFEREE_CODE"
 
 
 def add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
@@ -261,24 +258,15 @@ def _watch_parent(loop: asyncio.AbstractEventLoop, parent_fd: int, stop: Stop, r
         restored.callback(loop.remove_reader, parent_fd)
 
 
-def manager_url(url: str, purpose: Purpose) -> str:
-    """The manager's URL with the seat or referee code from the environment, if there is one.
-
-    A seat code is also for a referee whose token was rotated.
-    """
-    if code := os.environ.get(SEAT_VARIABLE):
-        purpose = "seat"
-    elif purpose == "referee":
-        code = os.environ.get(REFEREE_CODE_VARIABLE)
-    return with_code(without_codes(url), purpose, code) if code else url
-
-
 def print_notice(text: str) -> None:
     """Print a notice to standard error. Errors of writing are ignored."""
     with contextlib.suppress(OSError):
         print(sanitize_lines(text), file=sys.stderr, flush=True)
 
 
-async def serve_agent(agent: Agent, served: socket.socket, refuse: Refuse, stop: Stop) -> int:
+async def serve_agent(
+    agent: Agent, served: socket.socket, refuse: Refuse, stop: Stop, *, is_quiet: bool = False
+) -> int:
     """Serve a player or a referee until its league is over. Returns the exit code."""
-    return 0 if await serve(agent, served, refuse, stop, tell=print_notice) else 130
+    is_over = await serve(agent, served, refuse, stop, tell=(lambda _text: None) if is_quiet else print_notice)
+    return 0 if is_over else 130

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from leaguekit.agents import serving
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, add_manager_option, program
 from leaguekit.cli.arguments import add_own_game_option
@@ -15,7 +16,7 @@ EXAMPLES = f"""examples:
   league referee --manager http://127.0.0.1:8000/mcp
   league referee --manager http://127.0.0.1:8000/mcp --port 8002 --name "Second referee" --max-concurrent 10
   league referee --manager 'http://10.0.0.5:8000/mcp?referee=7K2M-Q9XD-0RTB-5HVN'
-  {program.REFEREE_CODE_VARIABLE}=7K2M-Q9XD-0RTB-5HVN league referee …      the same, unseen by others on this machine
+  {serving.REFEREE_CODE_VARIABLE}=7K2M-Q9XD-0RTB-5HVN league referee …      the same, unseen by others on this machine
 
 The referee asks the manager which game the league plays. The game must be installed here, or named by --game.
 The manager prints the referee code on its terminal, or keeps it in the file that it names. On the manager's own machine
@@ -50,12 +51,14 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
     sock, endpoint = program.open_socket(options, options.manager)
     referee = RefereeAgent(
         world,
-        manager_url=program.manager_url(options.manager, "referee"),
+        manager_url=serving.manager_url(options.manager, "referee"),
         endpoint=endpoint,
         name=options.name,
         max_concurrent=options.max_concurrent,
     )
     try:
-        return await program.serve_agent(referee, sock, referee.refuse, stop)
+        # Under `league host` the manager writes to the same terminal, and prints who registers.
+        is_quiet = options.parent_fd is not None
+        return await program.serve_agent(referee, sock, referee.refuse, stop, is_quiet=is_quiet)
     finally:
         await world.caller.close()

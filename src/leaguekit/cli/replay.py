@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
-from leaguekit.games.base import Moves
+from leaguekit.games.base import DEFAULT_GAME, Moves
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import Judgement, judge
 from leaguekit.league.records import Match
@@ -112,14 +112,14 @@ class _MatchHistory(NamedTuple):
     def as_text(self) -> Iterator[str]:
         match = self.match
         a, b = (f"{name} ({self._name(name)})" for name in match.players)
-        yield f"{match.id}: {a} – {b}, {self.league.settings.game_type}, round {match.round_id}"
+        yield f"{match.id}: {a} – {b}, {self.league.settings.game_name}, round {match.round_id}"
         yield ""
         yield from (f"  {event.at}  {sentence(event).removeprefix(f'{match.id}: ')}" for event in self.events)
         if not self.events:
             yield "  Nothing has happened yet."
         yield from self._transcript_text()
         if (recorded := self._last_report) is not None:
-            yield from _ruling(recorded)
+            yield from _ruling(recorded, self.league.settings.game_type)
         if (judgement := self._judgement()) is not None:
             yield from _verified(judgement)
 
@@ -154,7 +154,7 @@ def _format_value(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _ruling(recorded: e.ResultRecorded) -> Iterator[str]:
+def _ruling(recorded: e.ResultRecorded, game_type: str) -> Iterator[str]:
     details = recorded.result.details
     yield ""
     yield f"Ruling: {details.ruling or details.status}"
@@ -162,10 +162,12 @@ def _ruling(recorded: e.ResultRecorded) -> Iterator[str]:
     if details.evidence and details.status == "TECHNICAL_LOSS":
         yield from (f"  {line}" for line in _outline(details.evidence))
     if details.draw_commitment and details.draw_nonce:
+        what = "number" if game_type == DEFAULT_GAME else "seed"
         yield ""
-        yield f"Draw: {details.drawn_number or 'not revealed, for the match was not played out'}"
+        revealed = details.drawn_number or details.match_seed or "not revealed, for the match was not played out"
+        yield f"{'Draw' if what == 'number' else 'Seed'}: {revealed}"
         yield f"  nonce {details.draw_nonce}"
-        yield f"  committed to before the choices as SHA-256 of nonce:number, {details.draw_commitment}"
+        yield f"  committed to before the choices as SHA-256 of nonce:{what}, {details.draw_commitment}"
 
 
 def _outline(value: dict[str, Any]) -> Iterator[str]:

@@ -194,7 +194,8 @@ def _check_own_strategies(plan: RunPlan) -> None:
         command = [sys.executable, "-c", _LOAD_STRATEGIES, *own]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)  # noqa: S603
         if done.returncode:
-            raise CommandError(sanitize_line(done.stderr.decode(errors="replace").strip().rpartition("\n")[2]))
+            why = sanitize_line(done.stderr.decode(errors="replace").strip().rpartition("\n")[2])
+            raise CommandError(why or f"loading {', '.join(own)} ends the program with exit code {done.returncode}")
 
 
 def _resumed_plan(options: argparse.Namespace) -> RunPlan:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from leaguekit.agents import serving
 from leaguekit.agents.game_loading import is_in_file
 from leaguekit.agents.registration import Identity, agent_folder
 from leaguekit.cli import CommandError, program
@@ -136,7 +137,7 @@ async def _rotate_lost_tokens(
                     # The agent already has a seat, whose code is no longer known.
                     await manager.call(params | {"command": "seats_revoke", "seat": seat["id"]})
                     seat = (await manager.call(params | {"command": "token_rotate"}))["seat"]
-                seats[name] = {program.SEAT_VARIABLE: seat["code"]}
+                seats[name] = {serving.SEAT_VARIABLE: seat["code"]}
                 program.print_notice(f"{why}. {found['id']} gets a new token")
     return seats
 

@@ -22,7 +22,7 @@ from leaguekit.cli.processes import Processes
 from leaguekit.cli.screen import supports_screen
 from leaguekit.cli.stored_plans import RunPlan, resume_command
 from leaguekit.cli.stream import Follower
-from leaguekit.cli.tables import json_line, pluralize, standings_table, total_origins, warn_of_replaced_moves
+from leaguekit.cli.tables import json_line, pluralize, shorten, standings_table, total_origins, warn_of_replaced_moves
 from leaguekit.cli.watch import LiveDisplay
 from leaguekit.league.sentences import add_player_names
 from leaguekit.league.settings import full_name
@@ -35,6 +35,8 @@ POLL_SECONDS = 0.2
 # How often a manager that does not answer is asked again. Each request has a time limit of ten seconds.
 MANAGER_RETRIES = 5
 MAX_ROWS = 10
+# All moves of a side in connect four fit.
+MAX_CHOICES_WIDTH = 41
 LAST_BOARD_SECONDS = 4.0
 
 
@@ -256,7 +258,10 @@ def _match_sentence(match: dict[str, Any]) -> str:
     outcome = "draw" if winner is None else f"{winner} wins"
     if status == "TECHNICAL_LOSS":
         outcome = f"{'nobody wins' if winner is None else outcome} ({result['details'].get('ruling', status)})"
-    choices = [sanitize_line(result["details"]["choices"].get(player) or "-") for player in (a, b)]
+    if payoffs := result["details"].get("payoffs"):
+        outcome += f", {payoffs[a]:g} to {payoffs[b]:g}"
+    told = [sanitize_line(result["details"]["choices"].get(player) or "-") for player in (a, b)]
+    choices = [shorten(choice, MAX_CHOICES_WIDTH) for choice in told]
     number = result["details"].get("drawn_number")
     drawn = "" if number is None else f", number {number}"
     return f"{match['match_id']:6} {a} ({choices[0]}) – {b} ({choices[1]}){drawn}: {outcome}"

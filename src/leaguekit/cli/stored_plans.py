@@ -190,6 +190,15 @@ async def count_referees(store: str | Path) -> int:
     return len({event.referee_id for event in events if isinstance(event, e.RefereeRegistered)})
 
 
+async def is_over(store: str | Path) -> bool:
+    """Whether the league of a store is over; False if there is no store."""
+    try:
+        async with opened(store) as reader:
+            return any([isinstance(decode_event(one), e.LeagueCompleted) async for one in iterate_events(reader)])
+    except StoreError:
+        return False
+
+
 async def read_run_plan(store: str) -> RunPlan:
     """The plan that ``league run`` stored. Raises CommandError if there is none, and StoreError."""
     async with opened(store) as reader:

@@ -22,6 +22,7 @@ from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.arguments import add_game_option
 from leaguekit.cli.exchange_display import DisplayingCaller, ExchangeDisplay
+from leaguekit.games import find_game
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.kit import friendly_match
 from leaguekit.league.settings import Settings, with_game
@@ -54,9 +55,10 @@ EXAMPLES = f"""examples:
 
 Without a URL the command is the agent's manager, referee and opponent in a league of one match. Start the agent with
 --manager http://127.0.0.1:8000/mcp, or with the port that is printed. With a URL the command is the referee and the
-opponent. If the agent there says that it has not registered yet, the command waits for its registration. The exit code
-is 0 if the match was played, every message of the agent was right, and no move replaced one of its strategy, by the
-agent's own statement. It is 1 otherwise.
+opponent. If the agent there says that it has not registered yet, the command waits for its registration.
+Each call for a move, and the result, is followed by the board with the moves of both sides, if the game has one.
+The exit code is 0 if the match was played, every message of the agent was right, and no move replaced one of its
+strategy, by the agent's own statement. It is 1 otherwise.
 Opponents: {", ".join(STRATEGIES)}, or {OWN_STRATEGY}.
 """
 OPPONENT = "Opponent"
@@ -117,7 +119,9 @@ class _FriendlyMatch:
         self._urls = {name: program.url_of_socket(sock) for name, sock in self._sockets.items()}
         policy = program.policy_for(options).trusting(options.url or "", *self._urls.values())
         self.caller = HttpCaller(policy)
-        self._display = ExchangeDisplay(as_json=options.json, is_open=options.profile == "open")
+        self._display = ExchangeDisplay(
+            find_game(options.game), as_json=options.json, is_open=options.profile == "open"
+        )
         self._displaying_caller = DisplayingCaller(self.caller, self._display, self._urls.values())
 
     def _listen(self, host: str, port: int) -> socket.socket:

@@ -195,6 +195,10 @@ class Format(ABC):
         """
         return []
 
+    def challengers_of(self, entrants: Sequence[str]) -> Sequence[str]:  # noqa: ARG002 - few formats have some
+        """The players whose matches pages show one by one, because they meet everybody and the others do not."""
+        return ()
+
     def objection(self, before: Tournament, after: Tournament) -> str | None:  # noqa: ARG002 - few formats object
         """Why a result may not be corrected after the next round was drawn; None if it may."""
         return None

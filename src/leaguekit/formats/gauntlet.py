@@ -8,7 +8,7 @@ from leaguekit.formats.base import Pair, ScheduledFormat, check_number
 from leaguekit.formats.round_robin import RoundRobin
 
 MAX_CHALLENGERS = 100
-# At most this number of challengers is named in a sentence.
+# At most this number of challengers is named in a sentence and shown one by one. The cross-table has more.
 MAX_NAMED = 6
 
 
@@ -33,6 +33,9 @@ class Gauntlet(ScheduledFormat):
             return self.advancement
         *before, last = entrants[: self.challengers]
         return self._sentence(f"Each of {', '.join(before)} and {last}" if before else last)
+
+    def challengers_of(self, entrants: Sequence[str]) -> Sequence[str]:
+        return entrants[: self.challengers] if self.challengers <= MAX_NAMED else ()
 
     def _sentence(self, who: str) -> str:
         return f"{who} meets everybody {'once' if self.legs == 1 else 'twice'}; the table decides."

@@ -187,7 +187,9 @@ class Knockout(Format):
         for stage in self.stages(before):
             for tie in stage.ties:
                 if tie.winner is not None and now.get(tie.players) != tie.winner:
-                    return f"{tie.winner} has advanced against {tie.loser}, and a later round is drawn"
+                    settled = "has won against" if stage.is_final else "has advanced against"
+                    reason = "their places are decided" if stage.is_final else "a later round is drawn"
+                    return f"{tie.winner} {settled} {tie.loser}, and {reason}"
         return None
 
 

@@ -1,6 +1,7 @@
 """Connect four: A is red and begins; the sides drop a disc into a column in turn; four in a line win.
 
-Columns are numbered 1 to 7 from the left. A board is its six rows from the top, each with seven cells; ``.`` is free.
+Columns are numbered 1 to 7 from the left. A board is its six rows from the top, each with seven cells. ``R`` is a disc
+of A, ``Y`` is one of B, and ``.`` is free.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from leaguekit.games.base import SIDES, Game, Knowledge, Moves, Outcome, Question, Side, turn_fault
-from leaguekit.games.pictures import Colour, cell
+from leaguekit.games.pictures import DISC, RING, Colour, Picture, cell
 
 COLUMNS, ROWS = 7, 6
 DISCS: dict[Side, str] = {"A": "R", "B": "Y"}
-COLOURS: dict[str, Colour] = {"R": "red", "Y": "yellow"}
 FREE = "."
+# How each is drawn. Without colours, discs and rings are different, too.
+PIECES: dict[str, tuple[str, Colour | None]] = {"R": (DISC, "red"), "Y": (RING, "yellow"), FREE: ("", None)}
 # A cell is a bit: column by column from the left, and from the bottom up. Each column has one bit more than it has
 # cells, which is never set, so that lines do not run from one column into the next one.
 HEIGHT = ROWS + 1
@@ -108,16 +110,24 @@ class ConnectFour(Game[Position]):
         public: dict[str, Any] = {"board": position.board()}
         return public if side is None else public | {"your_disc": DISCS[side]}
 
-    def picture(self, view: dict[str, Any]) -> dict[str, Any]:
-        line = line_in(self.position(view).theirs)
+    def picture(self, view: dict[str, Any]) -> Picture:
+        position = self.position(view)
+        line, columns = line_in(position.theirs), range(1, COLUMNS + 1)
         rows = [
             [
-                cell(disc.strip(FREE), COLOURS.get(disc), marked=bool(line >> place + row & 1))
+                cell(*PIECES[disc], marked=bool(line >> place + row & 1))
                 for place, disc in zip(PLACES, discs, strict=True)
             ]
             for row, discs in zip(reversed(range(ROWS)), view["board"], strict=True)
         ]
-        return {"kind": "grid", "rows": rows, "column_labels": [str(column) for column in range(1, COLUMNS + 1)]}
+        to_move = "".join(f"; {{{side}}} moves" for side in self.to_move(position))
+        return {
+            "kind": "grid",
+            "rows": rows,
+            "moves": [[*columns]] * ROWS,
+            "column_labels": [str(column) for column in columns],
+            "caption": f"{{A}} has red {DISC}, {{B}} has yellow {RING}{to_move}",
+        }
 
     def worth(self, known: Knowledge) -> Callable[[Any], float]:
         """Win, else block, else do not let the opponent win on top of this disc, else play near the centre."""

@@ -6,7 +6,8 @@ A picture is a dict of one of three kinds:
     A board. A cell is a text, or ``{"text": "X", "colour": "red", "marked": True}``. ``marked`` is for the last move
     and for what decided the game. The colour is that of the text, or of an empty cell. ``row_labels`` and
     ``column_labels`` are lists of texts, one for each row or column. ``moves`` has the move that a person makes by
-    choosing a cell, in rows like the cells; None for a cell that is never chosen.
+    choosing a cell, in rows like the cells; None for a cell that is never chosen. Several cells may have one move. The
+    texts ``●`` and ``○`` are drawn as a disc and a ring that fill the cell.
 ``{"kind": "cards", "hands": [{"label": "{A}", "cards": ["K♠", None]}, …]}``
     Rows of cards. None is a card that lies face down.
 ``{"kind": "text", "text": "…"}``
@@ -27,6 +28,8 @@ from leaguekit.games.base import Game
 Picture = dict[str, Any]
 Colour = Literal["red", "yellow", "blue", "green", "black", "white", "grey", "brown"]
 COLOURS: tuple[str, ...] = get_args(Colour)
+# A cell with one of these texts has a piece that fills it.
+DISC, RING = "●", "○"
 MAX_CELLS = 1_000
 MAX_TEXT = 5_000
 # A picture that is larger as JSON is shown to nobody. A board of 1,000 coloured cells is smaller.

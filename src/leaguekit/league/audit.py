@@ -118,8 +118,8 @@ class Audit:
         """Check the result of a long match by its record, which is kept beside the log."""
         posted = read_record(kept, recorded.result.details)
         if posted is None:
-            missing = Discrepancy(f"the record {recorded.result.details.record_sha256}", "none, or another one")
-            self._note(missing, recorded.match_id)
+            expected = f"the record {recorded.result.details.record_sha256}"
+            self._note(Discrepancy(expected, "none" if kept is None else "another one"), recorded.match_id)
             return
         self._judge(recorded, posted)
 

@@ -1,8 +1,12 @@
-"""Who meets whom, as pages, the terminal and the report show it: the stages of a bracket, or the round drawn last."""
+"""Who meets whom, as pages, the terminal and the report show it.
+
+It is the stages of a bracket, the matches of each challenger of a gauntlet, or the round drawn last.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from leaguekit.formats.base import BracketPlace, BracketStage
@@ -12,7 +16,8 @@ from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
 from leaguekit.league.tournaments import tournament_so_far
 
-View = Literal["bracket", "rounds"]
+_IN_WORDS: dict[Mark, str] = {"1": "won", "+": "won", "½": "drawn", "0": "lost", "-": "lost"}
+View = Literal["bracket", "challengers", "rounds"]
 
 
 class Pairing(NamedTuple):
@@ -37,7 +42,7 @@ class Pairing(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """A stage of a bracket, or a round."""
+    """A stage of a bracket, the pairings of a challenger, or a round."""
 
     number: int
     label: str
@@ -45,7 +50,9 @@ class Stage(NamedTuple):
 
 
 def view_of(league: League) -> View:
-    return "bracket" if _bracket(league) else "rounds"
+    if _bracket(league):
+        return "bracket"
+    return "challengers" if _challengers(league) else "rounds"
 
 
 def advancement(league: League) -> str:
@@ -55,7 +62,10 @@ def advancement(league: League) -> str:
 
 
 def stages(league: League) -> list[Stage]:
-    """The stages of the bracket; without one the round drawn last, or nothing if all rounds are known at the start."""
+    """The stages of the bracket, or the pairings of each challenger.
+
+    Without either, it is the round drawn last, or nothing if all rounds are known at the start.
+    """
     if bracket := _bracket(league):
         met: dict[frozenset[str | None], list[Match]] = {}
         for match in league.matches.values():
@@ -64,15 +74,22 @@ def stages(league: League) -> list[Stage]:
             Stage(number, stage.label, [_in_bracket(place, met) for place in stage.places])
             for number, stage in enumerate(bracket, start=1)
         ]
+    if challengers := _challengers(league):
+        return [_of_challenger(league, player, number) for number, player in enumerate(challengers, start=1)]
     return [round_stage(league, len(league.rounds))] if league.draws_rounds and league.rounds else []
 
 
 def visible_stages(league: League, most: int) -> list[Stage]:
-    """The stages of a bracket with at most so many places; of a round at most so many pairings, and players without."""
-    found = stages(league)
-    if view_of(league) == "rounds":
-        return [stage._replace(pairings=_limited(stage.pairings, most)) for stage in found]
-    return [stage for stage in found if len(stage.pairings) <= most]
+    """The stages of a bracket with at most so many places; of a round at most so many pairings, and players without.
+
+    Of all challengers together it is at most four times as many.
+    """
+    found, view = stages(league), view_of(league)
+    if view == "bracket":
+        return [stage for stage in found if len(stage.pairings) <= most]
+    if view == "challengers":
+        most = 4 * most // len(found)
+    return [stage._replace(pairings=_limited(stage.pairings, most)) for stage in found]
 
 
 def _limited(pairings: list[Pairing], most: int) -> list[Pairing]:
@@ -110,6 +127,27 @@ def points_before(league: League, round_id: int) -> Counter[str]:
 def _bracket(league: League) -> list[BracketStage]:
     made = league.settings.known_format
     return [] if made is None or not league.draws_rounds else made.bracket(tournament_so_far(league))
+
+
+def _challengers(league: League) -> Sequence[str]:
+    made = league.settings.known_format
+    return [] if made is None else made.challengers_of(league.seeding)
+
+
+def _of_challenger(league: League, challenger: str, number: int) -> Stage:
+    """The matches of a challenger by opponent, in the order of the schedule. The challenger is ``a``."""
+    met: dict[str, list[Match]] = {}
+    for match in league.matches.values():
+        if challenger in match.players:
+            met.setdefault(match.b if match.a == challenger else match.a, []).append(match)
+    label = f"{challenger} against everybody"
+    return Stage(number, label, [Pairing(challenger, other, matches) for other, matches in met.items()])
+
+
+def tally(marks: Iterable[Mark]) -> str:
+    """How many matches with these marks were won, drawn and lost, in words."""
+    counts = Counter(_IN_WORDS[one] for one in marks)
+    return ", ".join(f"{counts[word]} {word}" for word in ("won", "drawn", "lost"))
 
 
 def _in_bracket(place: BracketPlace, met: dict[frozenset[str | None], list[Match]]) -> Pairing:

@@ -62,9 +62,11 @@ def _tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak]) ->
                 yield f"{_named(equal)} are equal in {equal_in}; they share the place, listed by {arbiter}."
 
 
-def first_place(rows: Sequence[PlacedRow], *, is_over: bool) -> str:
-    """A sentence about the player or the players in the first place."""
+def first_place(rows: Sequence[PlacedRow], *, is_over: bool, by_points: bool = True) -> str:
+    """A sentence about the player or the players in the first place. Without ``by_points`` the format ranks them."""
     first = rows[0]
+    if is_over and not by_points:
+        return f"Champion: {first.player_id}"
     points = points_in_words(first.points)
     if first.payoff is not UNSET:
         points = f"{points} and a payoff of {first.payoff:g} per match"

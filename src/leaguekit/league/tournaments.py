@@ -89,6 +89,15 @@ def has_next_round(league: League) -> bool:
     return league.draws_rounds and made is not None and made.ended(tournament(league)) is None
 
 
+def draws_more(league: League) -> bool:
+    """Whether more rounds may be drawn, so that the number of matches is not known yet."""
+    made = league.settings.known_format
+    if not league.draws_rounds or made is None or league.state != "RUNNING_LEAGUE":
+        return False
+    total = made.total_rounds(league.starters)
+    return total is None or len(league.rounds) < total
+
+
 def total_rounds(league: League) -> int:
     """The number of rounds, or of those drawn so far if it is not known."""
     if league.draws_rounds and league.state == "RUNNING_LEAGUE" and (made := league.settings.known_format) is not None:

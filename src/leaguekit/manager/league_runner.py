@@ -346,8 +346,9 @@ class LeagueRunner:
 
         for future in futures.values():
             future.add_done_callback(note_answer)
-        players = [one.id for one in league.players.values() if one.out is None and not self._is_suspended(one.id)]
-        if expected := [futures[one] for one in players]:
+        present = (one.id for one in league.players.values() if one.out is None and not self._is_suspended(one.id))
+        # The operator may have added a player since the announcement.
+        if expected := [futures[one] for one in present if one in futures]:
             await asyncio.wait(expected, timeout=ANNOUNCEMENT_SECONDS)
         # A later answer may move the end of the lead, and the operator may change the lead.
         while (left := answer_times[-1] + league.settings.announce_lead - loop.time()) > 0:  # noqa: ASYNC110

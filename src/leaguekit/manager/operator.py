@@ -215,7 +215,7 @@ def _describe(league: League, events: list[Event]) -> str:
         return "Nothing has changed: it was so already."
     text = f"{sentence(main)}."
     if isinstance(main, PlayerRegistered):
-        return text
+        return text if league.is_open else f"{text} Its agent may register after `league readmit {main.player_id}`."
     text = add_player_names(text, {player.id: player.meta.display_name for player in league.players.values()})
     if isinstance(main, PlayerWithdrawn | PlayerDisqualified):
         lost = [event.match_id for event in events if isinstance(event, MatchForfeited)]

@@ -49,6 +49,8 @@ class Player(PlayerDefinition):
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """Run the player as a command, with options from the command line. Returns the exit code.
 
+        The environment variable LEAGUE_SEAT may have the code of the player's seat.
+
         ``if __name__ == "__main__": raise SystemExit(player.main())``
         """
         parser = argparse.ArgumentParser(description=f"{self.name}: register with a league, play it, and end with it.")
@@ -64,9 +66,11 @@ class Player(PlayerDefinition):
         parser.add_argument("--seed", metavar="N", type=int, help="make the strategy's chance repeatable")
         options = parser.parse_args(arguments)
         try:
-            from leaguekit.player.running import ERRORS  # noqa: PLC0415 - see above
+            from leaguekit.agents.serving import manager_url  # noqa: PLC0415 - see above
+            from leaguekit.player.running import ERRORS  # noqa: PLC0415
 
             try:
+                options.manager = manager_url(options.manager, "seat")
                 return self.run(**vars(options))
             except ERRORS as error:
                 print(f"{self.name}: {sanitize_lines(error)}", file=sys.stderr)  # noqa: T201 - it is a command here

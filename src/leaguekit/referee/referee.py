@@ -307,6 +307,6 @@ def _takes_game(game_type: str) -> bool:
         game(game_type)
     except ProtocolError as error:
         reason = f"This referee does not register: the league plays {game_type}. {error.detail}"
-        remedy = "If the game is in a file, name it: --game FILE.py:CLASS."
+        remedy = "Then start it again."
         raise RegistrationRefused(reason, remedy, error.code) from error
     return True

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from leaguekit.league import events as e
 from leaguekit.league.audit import Audit
+from leaguekit.league.outcomes import record_name
 from leaguekit.league.rounds import match_count
 from leaguekit.league.state import League, fold
 from leaguekit.manager.pairing_engine import Py4Swiss, installed_version
@@ -46,6 +47,8 @@ def _check_log(outcome: Outcome) -> Iterator[str]:
     for number, text in enumerate(outcome.events, 1):
         event = audit.take(number, text)
         if isinstance(event, e.ResultRecorded):
+            if event.result.details.record_sha256:
+                audit.record(event, outcome.documents.get(record_name(event.match_id, event.attempt)))
             transcript = outcome.documents.get(f"transcript/{event.match_id}")
             if transcript is not None:
                 audit.transcript(event, transcript)
@@ -85,6 +88,8 @@ def _check_game_overs(events: list[e.Event], game_overs: list[ReceivedGameOver])
             "choices": (received.choices, details.choices),
             "number": (received.drawn_number or None, details.drawn_number or None),
             "nonce": (received.draw_nonce or None, details.draw_nonce or None),
+            "seed": (received.match_seed, details.match_seed),
+            "payoffs": (received.payoffs, details.payoffs),
         }
         for what, (sent, expected) in pairs.items():
             if sent != expected:

@@ -19,11 +19,12 @@ FaultKind = Literal["none", "network", "crash", "outage", "all"]
 # Player n listens at this port + n.
 FIRST_PLAYERS_PORT = 8100
 NETWORK_FAULTS: tuple[NetworkFault, ...] = ("lost", "refused", "reset", "mute", "twice")
-# What each fault is. ``rematch`` and ``seat`` are what the operator does about some.
+# What each fault is. ``rematch`` and ``seat`` are what the operator does about some, and a late player is its decision.
 MEANINGS = {
     "clock step": "the clock of an agent jumps",
     "failing commit": "the database cannot store an event",
     "journal": "the disk fails while a referee writes down a ruling",
+    "late player": "a player that the operator adds after the start",
     "lost": "a request never arrives",
     "mute": "a request is handled, but the answer never arrives",
     "outage": "a call between the players and the others, who are cut off from each other",
@@ -83,14 +84,19 @@ class FaultPlan:
     # (moment, agent, seconds): the agent's wall clock jumps by these seconds.
     clock_steps: list[tuple[float, str, float]] = field(default_factory=list)
     outages: list[Outage] = field(default_factory=list)
+    # The last agent is a player that the operator adds when so many rounds are drawn. 0: no player is late.
+    late_after_rounds: int = 0
 
     def random_for(self, *purpose: object) -> Random:
         """A random generator for one purpose. An additional draw from it does not change any other generator."""
         return Random(":".join(map(str, (self.seed, *purpose))))  # noqa: S311 - it must be reproducible
 
 
-def make_fault_plan(seed: int, kind: FaultKind, agents: list[str]) -> FaultPlan:
-    """Derive the faults from a seed, for a league of these agents. The first agent is the manager."""
+def make_fault_plan(seed: int, kind: FaultKind, agents: list[str], late_rounds: int = 0) -> FaultPlan:
+    """Derive the faults from a seed, for a league of these agents. The first agent is the manager.
+
+    ``late_rounds`` is the number of rounds after whose draw the format still takes players.
+    """
     plan = FaultPlan(seed, kind, agents)
     rng = plan.random_for("plan")
     plan.faults_end_at = rng.choice((5.0, 20.0, 60.0, 180.0))
@@ -113,7 +119,21 @@ def make_fault_plan(seed: int, kind: FaultKind, agents: list[str]) -> FaultPlan:
             plan.clock_steps.append((rng.uniform(0.0, plan.faults_end_at), rng.choice(agents), seconds))
     if kind in ("outage", "all"):
         _add_outages(plan)
+    if kind == "all" and late_rounds:
+        _add_late_player(plan, late_rounds)
     return plan
+
+
+def _add_late_player(plan: FaultPlan, late_rounds: int) -> None:
+    """Add a player after the start, in half of the leagues. It crashes in a third of these."""
+    rng = plan.random_for("late player")
+    if rng.random() < 0.5:
+        return
+    plan.late_after_rounds = rng.randint(1, late_rounds)
+    name = f"player {1 + sum(name.startswith('player') for name in plan.agents)}"
+    plan.agents = [*plan.agents, name]
+    if rng.random() < 1 / 3:
+        plan.crashes[name] = [Crash(rng.randint(1, 40), rng.choice((0.0, 1.0, 9.0)))]
 
 
 def _add_outages(plan: FaultPlan) -> None:

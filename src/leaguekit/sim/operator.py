@@ -8,6 +8,9 @@ from typing import Any
 
 import msgspec
 
+from leaguekit.league.endpoints import parse_endpoint
+from leaguekit.league.state import League
+from leaguekit.league.tournaments import late_player_fault
 from leaguekit.manager import operator
 from leaguekit.manager.manager import Manager
 from leaguekit.protocol.rpc import request
@@ -17,6 +20,8 @@ from leaguekit.transport.base import CallerLate, CallFailed
 
 POLL_SECONDS = 15.0
 TIMEOUT_SECONDS = 10.0
+# How often the operator looks whether a late player may come in. A round without faults takes 0.2 seconds.
+LATE_POLL_SECONDS = 0.1
 
 
 class _Answer(msgspec.Struct):
@@ -42,6 +47,25 @@ class Operator:
             for match_id in [] if current is None else list(current.ledger.league.held):
                 if await self._command("rematch", match_id=match_id, reason="void too often") is not None:
                     self._on_action("rematch")
+
+    async def add_late(
+        self, manager: Callable[[], Manager | None], after_rounds: int, endpoint: str, display_name: str
+    ) -> bool:
+        """Add a player when so many rounds are drawn, and let it register. Returns False if it is too late by then."""
+        while True:
+            await asyncio.sleep(LATE_POLL_SECONDS)
+            current = manager()
+            league = League() if current is None else current.ledger.league
+            if league.state == "LEAGUE_COMPLETED":
+                return False
+            if (player_id := league.endpoints.get(str(parse_endpoint(endpoint)))) is not None:
+                if await self._command("readmit", player_id=player_id) is not None:
+                    self._on_action("late player")
+                    return True
+            elif len(league.rounds) >= after_rounds:
+                if late_player_fault(league) is not None:
+                    return False
+                await self._command("add_player", endpoint=endpoint, display_name=display_name)
 
     async def seat_for(self, agent_id: str) -> str:
         """Rotate the token of an agent that has lost it. Returns the code of the seat by which it registers again."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from leaguekit.formats import find_format
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.protocol.messages import GameOver
 
@@ -27,6 +28,13 @@ class LeagueSetup:
         """The names of all agents, the manager's first."""
         referees = [f"referee {number}" for number in range(1, self.referees + 1)]
         return [MANAGER, *referees, *(f"player {number}" for number in range(1, self.players + 1))]
+
+    @property
+    def late_rounds(self) -> int:
+        """The number of rounds after whose draw the operator may still add players."""
+        made = None if self.format is None else find_format(self.format)
+        total = None if made is None or not made.takes_late_players else made.total_rounds(self.players)
+        return 0 if total is None else total - 1
 
 
 class ReceivedGameOver(NamedTuple):

@@ -104,7 +104,11 @@ class SimulatedLeague:
         """Play the league to its end, and stop all agents."""
         for at, agent, seconds in self.plan.clock_steps:
             self._loop.call_at(at, self._step_clock, agent, seconds)
-        supervisors = [asyncio.create_task(self._supervise(name)) for name in self.plan.agents]
+        late = self.plan.agents[-1] if self.plan.late_after_rounds else None
+        supervisors = [
+            asyncio.create_task(self._supervise(name) if name != late else self._supervise_late(name))
+            for name in self.plan.agents
+        ]
         operator_task = asyncio.create_task(self._operator.settle_matches(lambda: self.manager))
         try:
             async with asyncio.timeout(MAX_LEAGUE_SECONDS):
@@ -170,6 +174,12 @@ class SimulatedLeague:
                     self._seats[name] = await self._operator.seat_for(self._id_of(name))
                     refusals = 0
             await asyncio.sleep(2.0 if crash is None or end != "crashed" else crash.pause)
+
+    async def _supervise_late(self, name: str) -> None:
+        """Run a player that the operator adds after the start, if the league still takes it then."""
+        url, after = _player_url(name), self.plan.late_after_rounds
+        if await self._operator.add_late(lambda: self.manager, after, url, self._display_name(name)):
+            await self._supervise(name)
 
     def kill(self, process: Process) -> None:
         """Crash a process."""
@@ -296,7 +306,7 @@ class SimulatedLeague:
 
     async def _run_player(self, process: Process, world: World) -> None:
         number = _number_of(process.name)
-        url = f"http://127.0.0.1:{FIRST_PLAYERS_PORT + number}/mcp"
+        url = _player_url(process.name)
         player = Player(self._display_name(process.name), STRATEGIES[self._strategy_of(number)])
         wanted, manager_url = player_id(number), self._manager_url(process.name)
         agent = PlayerAgent(player, world, manager_url, url, seed=self.plan.seed, wanted_id=wanted)
@@ -329,6 +339,10 @@ class SimulatedLeague:
             owner = self._owners.setdefault(found[0], agent)
             if MANAGER not in (sender, receiver) or owner != agent:
                 self._add_violation(f"{sender} showed {receiver} the token of {owner}, {found[1].decode()}")
+
+
+def _player_url(name: str) -> str:
+    return f"http://127.0.0.1:{FIRST_PLAYERS_PORT + _number_of(name)}/mcp"
 
 
 def _number_of(name: str) -> int:

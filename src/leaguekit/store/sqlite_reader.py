@@ -120,16 +120,19 @@ def connect_readonly(
 
 
 def _connect_readonly(path: Path, check: Check) -> tuple[sqlite3.Connection, TemporaryDirectory[str] | None]:
+    journal = path.with_name(f"{path.name}-wal")
+    is_left = _has_content(journal)
     try:
-        return _checked(sqlite_schema.connect(path, "ro"), path, check), None
+        # To read a file in WAL mode, SQLite makes two files beside it. It removes them with the last connection, but
+        # only if that may write. The last commits of a writer that was killed stay where they are.
+        return _checked(sqlite_schema.connect(path, "ro" if is_left else "rw"), path, check), None
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
             raise
-    # To read a file in WAL mode, SQLite needs two files beside it. They cannot be created here. So no program writes
-    # here either, and the file can be read as immutable. There is one exception: a writer that was killed may have left
-    # its last commits in the journal. Then the file and its journal are copied.
-    journal = path.with_name(f"{path.name}-wal")
-    if not journal.exists() or not journal.stat().st_size:
+    # The two files cannot be created here. So no program writes here either, and the file can be read as immutable.
+    # There is one exception: a writer that was killed may have left its last commits in the journal. Then the file and
+    # its journal are copied.
+    if not is_left:
         return _checked(sqlite_schema.connect(path, "ro&immutable=1"), path, check), None
     copies = TemporaryDirectory(prefix="leaguekit-")
     try:
@@ -141,8 +144,13 @@ def _connect_readonly(path: Path, check: Check) -> tuple[sqlite3.Connection, Tem
         raise
 
 
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
 def _checked(connection: sqlite3.Connection, path: Path, check: Check) -> sqlite3.Connection:
     try:
+        connection.execute("PRAGMA query_only = ON")
         version = sqlite_schema.version_of(connection, path)
         if version == 0:
             check_not_missing(path)

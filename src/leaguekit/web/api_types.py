@@ -72,6 +72,7 @@ class LeagueView(JsonObject):
     ended_at: str | None
     champion: Annotated[Champion | None, described("Once the league is over")]
     seed_hex: Annotated[str | None, described("What all draws were made from; once the league is over")]
+    game: Annotated[str, described("The game with its arguments, such as `my_game(turns=50)`")] = ""
     title: Annotated[str, described("What the league is called: its title, or its id")] = ""
     seed_commitment: Annotated[str, described("The SHA-256 of seed_hex, from the beginning")] = ""
     order: Annotated[str, described("What decides the order of the table, in words")] = ""
@@ -79,7 +80,8 @@ class LeagueView(JsonObject):
         str | None, described("Which player is first, or which players are, in words; null before play")
     ] = None
     ties: Annotated[list[str], described("What decided between players with equal points, in words")] = []
-    view: Annotated[View, described("How pages show who meets whom: as a bracket, or round by round")] = "rounds"
+    view: Annotated[View, described("How pages show who meets whom: a bracket, challengers, or rounds")] = "rounds"
+    draws_more: Annotated[bool, described("Whether more rounds are drawn: total_matches grows then")] = False
     round_label: Annotated[str, described("What the format calls the round announced last; may be empty")] = ""
     advancement: Annotated[str, described("One sentence about how a player advances, or what decides")] = ""
     tie_breaks: Annotated[
@@ -194,13 +196,13 @@ class PairingGame(JsonObject):
 
 
 class Pairing(JsonObject):
-    """Two players that meet in a stage of a bracket or in a round, or a player that does not meet anybody.
+    """Two players that meet: in a stage of a bracket, or in a round. Or a player that does not meet anybody.
 
     Until it is known who comes there, ``a`` and ``b`` are null.
     """
 
-    stage: Annotated[int, described("The number of the stage or of the round, from 1")]
-    label: Annotated[str, described("What the stage is called, such as Semi-finals")]
+    stage: Annotated[int, described("The number of the stage, of the challenger or of the round, from 1")]
+    label: Annotated[str, described("Such as Semi-finals; it may have an id, such as P01 against everybody")]
     a: AgentName | None
     b: AgentName | None
     games: list[PairingGame] = []
@@ -233,7 +235,11 @@ class Live(Page):
     news: Annotated[dict[str, NewsItem], described("By number")]
     pairings: Annotated[
         dict[str, Pairing],
-        described("By stage and place: the bracket, or the round drawn last; no stages of more than 64 places"),
+        described(
+            "By stage and place: the bracket, the opponents of each challenger, or the round drawn last. Stages of a "
+            "bracket with more than 64 places are left out. Of a round it is the first 64 pairings; of all challengers "
+            "together, 256"
+        ),
     ] = {}
 
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
-from leaguekit.games.pictures import Picture
+from leaguekit.games.pictures import DISC, RING, Picture
 from leaguekit.web.markup import escape_text, insert_names
 
 _CELL = 30
-# A cell with this text has a piece that fills it.
-_DISC = "●"
+# From the point of a ring at the left: the outer circle, and the inner one.
+_RING = "a11.5 11.5 0 1 1 23 0a11.5 11.5 0 1 1-23 0zm6 0a5.5 5.5 0 1 0 11 0a5.5 5.5 0 1 0-11 0z"
 # A cell shows as many characters, in sizes by their number.
 _SIZES = (24, 18, 14, 11, 9, 8)
 
@@ -71,7 +71,7 @@ def _grid(picture: Picture, _names: Mapping[str, str]) -> str:
 
 def _words(one: dict[str, Any]) -> str:
     text, colour = one["text"], one.get("colour", "")
-    return " ".join(filter(None, (colour, "" if colour and text == _DISC else text))) or "–"
+    return " ".join(filter(None, (colour, "" if colour and text in (DISC, RING) else text))) or "–"
 
 
 def _cell(one: dict[str, Any], x: int, y: int) -> str:
@@ -82,8 +82,10 @@ def _cell(one: dict[str, Any], x: int, y: int) -> str:
     if not text:
         return drawn
     kind = f' class="{colour}"' if colour else ""
-    if text == _DISC:
+    if text == DISC:
         return f'{drawn}<circle{kind} cx="{x + _CELL // 2}" cy="{y + _CELL // 2}" r="11.5"/>'
+    if text == RING:
+        return f'{drawn}<path class="{f"ring {colour}".rstrip()}" d="M{x + 3.5} {y + _CELL // 2}{_RING}"/>'
     letters = _SIZES[len(text) - 1]
     place = f'x="{x + _CELL // 2}" y="{round(y + _CELL / 2 + letters * 0.36)}" font-size="{letters}"'
     return f"{drawn}<text{kind} {place}>{escape_text(text)}</text>"

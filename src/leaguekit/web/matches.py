@@ -74,6 +74,7 @@ async def match_page(
         seq=projection.number,
         match=match_row(league, match),
         game_type=league.settings.game_type,
+        game=league.settings.game_name,
         in_play=_in_play(league, match, progress) if match.in_play else None,
         voids=match.voids,
         flags=remove_addresses(list(league.flags.get(match_id, ()))),
@@ -92,7 +93,9 @@ async def match_page(
     page.news = [news_item(number, event) for number, event in events]
     if outcome is not None:
         recorded, posted = await _recorded(reader, match_id, events)
-        page.steps = _steps(league, outcome, recorded, posted)
+        record = _record(recorded, posted)
+        page.match = match_row(league, match, record if match.reported else None)
+        page.steps = game_steps(league.settings.game_name, outcome, record)
         transcript = await _transcript(reader, match_id)
         page.messages = [] if transcript is None else public_messages(transcript.entries)
         if recorded is not None:
@@ -111,7 +114,8 @@ async def pictures_page(projection: Projection, ledger: Ledger, match_id: str, o
     steps: list[Step] = []
     if (outcome := match.outcome) is not None:
         events = await _events(projection, ledger, match_id)
-        steps = _steps(league, outcome, *await _recorded(ledger.log, match_id, events))
+        record = _record(*await _recorded(ledger.log, match_id, events))
+        steps = game_steps(league.settings.game_name, outcome, record)
     game, shown = find_game(league.settings.game_name), steps[offset : offset + limit]
     pictures = [name_players(picture_of(game, step.view), match.a, match.b) for step in shown]
     return PicturesPage(seq=number, total=len(steps), offset=offset, pictures=pictures)
@@ -161,11 +165,8 @@ async def _recorded(
     return recorded, read_record(kept, recorded.result.details)
 
 
-def _steps(
-    league: League, outcome: Outcome, recorded: e.ResultRecorded | None, posted: Sequence[Any] | None
-) -> list[Step]:
-    record: Sequence[Any] | None = posted or (None if recorded is None else recorded.result.details.record or None)
-    return game_steps(league.settings.game_name, outcome, record)
+def _record(recorded: e.ResultRecorded | None, posted: Sequence[Any] | None) -> Sequence[Any] | None:
+    return posted or (None if recorded is None else recorded.result.details.record or None)
 
 
 async def _transcript(reader: LogReader, match_id: str) -> MatchTranscript | None:
@@ -215,10 +216,11 @@ def public_message(entry: TranscriptEntry) -> Message:
 def _draw(details: ResultDetails) -> Draw | None:
     if details.draw_commitment is UNSET:
         return None
-    number = details.drawn_number or None
+    number, seed = details.drawn_number or None, details.match_seed or None
+    promised = number or seed
     nonce = None if details.draw_nonce is UNSET else details.draw_nonce
-    is_open = None if nonce is None or number is None else opens(details.draw_commitment, nonce, number)
-    return Draw(number=number, commitment=details.draw_commitment, nonce=nonce, opens=is_open)
+    is_open = None if nonce is None or promised is None else opens(details.draw_commitment, nonce, promised)
+    return Draw(number=number, seed=seed, commitment=details.draw_commitment, nonce=nonce, opens=is_open)
 
 
 def _verification(

@@ -170,14 +170,15 @@ class Message(JsonObject):
 
 
 class Draw(JsonObject):
-    """A draw that was committed to before the choices: SHA-256 of the text ``nonce:number``."""
+    """A draw that was committed to before the choices: SHA-256 of the text ``nonce:number``, or ``nonce:seed``."""
 
     number: int | None
     commitment: str
     nonce: str | None
     opens: Annotated[
-        bool | None, described("Whether nonce and number are those committed to; null if one is not known")
+        bool | None, described("Whether nonce and number, or seed, are those committed to; null if one is not known")
     ]
+    seed: Annotated[str | None, described("The seed of the match, from which follows what chance gave")] = None
 
 
 class Verification(JsonObject):
@@ -221,6 +222,7 @@ class MatchPage(Page):
     steps: Annotated[list[Step], described("The game from its beginning, position by position")]
     messages: Annotated[list[Message], described("Empty if the referee sent no transcript")]
     news: list[NewsItem]
+    game: Annotated[str, described("The game with its arguments, such as `my_game(turns=50)`")] = ""
     moves: Annotated[dict[str, Moves], described("By player; one that states nothing is not in it")] = field(
         default_factory=dict
     )

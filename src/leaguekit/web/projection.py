@@ -22,6 +22,7 @@ from leaguekit.league.sentences import sentence
 from leaguekit.league.standings import PlacedRow, Table
 from leaguekit.league.state import League
 from leaguekit.league.ties import describe_order, first_place, tie_sentences
+from leaguekit.league.tournaments import draws_more
 from leaguekit.manager.league_runner import LeagueRunner
 from leaguekit.protocol import times
 from leaguekit.protocol.plain_text import remove_addresses
@@ -37,7 +38,8 @@ MAX_LATEST = 20
 # The acts of operators that are kept, whatever else has happened since.
 MAX_OPERATIONS = 100
 MAX_TIES = 5
-# Of a bracket, the stages with more places than this are not in the stream; of a round, the pairings beyond.
+# Of a bracket, the stages with more places than this are not in the stream; of a round, the pairings beyond. All
+# challengers together have four times as many.
 MAX_PLACES = 64
 KEYED = ("standings", "playing", "results", "agents", "news", "pairings")
 
@@ -183,6 +185,7 @@ class Projection:
             league_id=settings.league_id,
             title=settings.title or settings.league_id,
             game_type=settings.game_type,
+            game=settings.game_name,
             pure_chance=game is not None and bool(game.luck),
             state=league.state,
             paused=league.paused,
@@ -203,11 +206,12 @@ class Projection:
             seed_hex=settings.seed_hex if is_over else None,
             seed_commitment=settings.seed_commitment,
             order=describe_order(settings),
-            first=first_place(rows, is_over=is_over)
+            first=first_place(rows, is_over=is_over, by_points=not league.table.ranking)
             if status.matches_played and (is_over or not league.table.ranking)
             else None,
             ties=tie_sentences(rows, settings.tie_breaks, MAX_TIES),
             view=view_of(league),
+            draws_more=draws_more(league),
             round_label=league.rounds[league.current_round - 1].label if league.current_round else "",
             advancement=advancement(league),
             tie_breaks=[] if league.table.ranking else list(settings.tie_breaks),

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import leaguekit
 from leaguekit.games import find_game
 from leaguekit.games.pictures import game_picture, name_players
-from leaguekit.league.figures import Figures, Meeting, PlayerFigures, signed
-from leaguekit.league.pairings import Pairing, advancement, points_before, stages, view_of
+from leaguekit.league.figures import Figures, Mark, Meeting, PlayerFigures, signed
+from leaguekit.league.pairings import Pairing, Stage, advancement, points_before, stages, tally, view_of
 from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Match
 from leaguekit.league.settings import heading
@@ -120,7 +120,7 @@ class Report:
             f'<meta name="generator" content="leaguekit {leaguekit.__version__}">'
             f"<title>{title}</title><style>{STYLE}</style></head><body>\n<header>"
         )
-        for piece in (*self._opening(), "</header>\n<main>", *self._bracket(), *self._table(), *self._problems()):
+        for piece in (*self._opening(), "</header>\n<main>", *self._pairings(), *self._table(), *self._problems()):
             yield piece
         if figures.round:
             for piece in (*self._charts(), *self._cross_table(), '<h2 id="matches">Matches</h2>'):
@@ -131,7 +131,7 @@ class Report:
 
     def _opening(self) -> Iterator[str]:
         figures = self._figures
-        yield f'<p class="soft">{escape_text(figures.game_type)} · {_STATES[figures.state]}</p>'
+        yield f'<p class="soft">{escape_text(self._league.settings.game_name)} · {_STATES[figures.state]}</p>'
         yield f"<h1>{'' if self._league.settings.title else 'League '}<bdi>{escape_text(figures.title)}</bdi></h1>"
         rounds = f"round {figures.round} of {figures.rounds}" if figures.rounds else "no rounds yet"
         matches = f"{figures.played:,} of {figures.matches:,} matches"
@@ -140,13 +140,14 @@ class Report:
         yield f'<p class="soft">{insert_names(advancement(self._league), self._names)}</p>'
         if figures.round:
             links = {"bracket": "Bracket"} if self._has_bracket else {}
+            links |= {"gauntlet": "Gauntlet"} if view_of(self._league) == "challengers" else {}
             links |= {"standings": "Table", "rounds": "Points over the rounds", "cross": "Everybody against everybody"}
             links |= {"matches": "Matches", "about": "How to read it"}
             items = "".join(f'<a href="#{anchor}">{label}</a>' for anchor, label in links.items())
             yield f"<nav>{items}</nav>"
         is_over = figures.state == "LEAGUE_COMPLETED"
         if figures.played and (is_over or not self._has_bracket):
-            first = first_place(figures.lines, is_over=is_over)
+            first = first_place(figures.lines, is_over=is_over, by_points=not self._league.table.ranking)
             yield f'<p class="champion">{insert_names(first, self._names)}</p>'
         if self._has_bracket and self._league.end_reason:
             yield f"<p>{insert_names(self._league.end_reason, self._names)}</p>"
@@ -157,10 +158,29 @@ class Report:
     def _has_bracket(self) -> bool:
         return view_of(self._league) == "bracket"
 
+    def _pairings(self) -> Iterator[str]:
+        if self._has_bracket:
+            yield from self._bracket()
+        elif view_of(self._league) == "challengers":
+            yield '<h2 id="gauntlet">Gauntlet</h2>'
+            yield from map(self._challenger, stages(self._league))
+
+    def _challenger(self, stage: Stage) -> str:
+        """What a challenger made of the matches against each of the others."""
+        results: list[Mark] = []
+        items = ""
+        for pairing in stage.pairings:
+            played = [(match.id, marks[0]) for match in pairing.matches if (marks := pairing.marks(match))]
+            results += [mark for _, mark in played]
+            links = "".join(f' <a href="#{name}">{mark.replace("-", "−")}</a>' for name, mark in played)
+            items += f"<li><span>{insert_names(pairing.b, self._names)}</span>{links or '·'}</li>\n"
+        return (
+            f"<h3>{insert_names(stage.label, self._names)}</h3><p>{tally(results)}</p>"
+            f'<ol class="opponents">{items}</ol>'
+        )
+
     def _bracket(self) -> Iterator[str]:
         """The stages of the bracket beside each other, and under each other on a small screen."""
-        if not self._has_bracket:
-            return
         yield '<h2 id="bracket">Bracket</h2><div class="wide"><div class="stages">'
         for stage in stages(self._league):
             yield f"<section><h3>{escape_text(stage.label)}</h3><ol>\n"
@@ -259,8 +279,11 @@ class Report:
             for row in map(refused_row, found.refused)
         ]
         if items:
-            yield '<h2 id="problems">Agents with problems</h2><p class="soft small">The worst first.</p>'
-            yield f"<ol>{''.join(f'<li>{item}</li>' for item in items)}</ol>"
+            yield (
+                '<h2 id="problems">Agents with problems</h2>'
+                '<p class="soft small">The worst first. Those that have left come last.</p>'
+                f"<ol>{''.join(f'<li>{item}</li>' for item in items)}</ol>"
+            )
 
     def _standing(self, line: PlayerFigures, scale: RatingScale) -> str:
         label = f'{isolate_name(line.display_name)} <span class="id">{line.player_id}</span>'

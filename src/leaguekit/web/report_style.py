@@ -83,6 +83,9 @@ font:.78rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",m
 .stages li p{margin:0;display:flex;gap:.4rem}
 .stages li span:first-child{flex:1;min-width:0;overflow-wrap:anywhere}
 .stages li a{text-decoration:none;color:inherit}
+.opponents{list-style:none;margin:.5rem 0;padding:0;columns:14rem;column-gap:1.5rem}
+.opponents li{display:flex;gap:.6rem;break-inside:avoid}
+.opponents span:first-child{flex:1;min-width:0;overflow-wrap:anywhere}
 .stages .winner{font-weight:700;background:var(--won)}
 footer{margin-top:3rem;border-top:1px solid var(--rule);color:var(--soft);font-size:.85rem}
 footer h2{border:0;margin-top:1rem;color:var(--ink)}
@@ -92,7 +95,8 @@ th,td{padding:.25rem .22rem}.standings td:nth-child(2){font-size:.75rem;padding:
 .matches,.matches tbody,.matches tr,.matches td{display:block;width:auto!important;border:0;padding:.1rem 0}
 .stages,.stages ol{display:block}
 .matches thead{position:absolute;left:-99rem}
-.matches tr{border-bottom:1px solid var(--rule);padding:.5rem 0}}
+.matches tr{border-bottom:1px solid var(--rule);padding:.5rem 0}
+.drawn{flex-wrap:wrap}.drawn>div{flex:1 1 11rem}.drawn .picture{flex:none;max-width:100%;overflow-x:auto}}
 @media print{:root{--paper:#fff;--sheet:#f5f6f8;--ink:#000;--soft:#444;--rule:#ccc;--link:#000}
 body{max-width:none;font-size:10pt;padding:0}nav,details{display:none}h2{break-after:avoid}tr{break-inside:avoid}
 .wide{overflow:visible}.cross{font-size:6pt}.cross th,.cross td{padding:0 .1rem}a{text-decoration:none}}

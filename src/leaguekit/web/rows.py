@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from msgspec import UNSET, json
 
@@ -121,7 +123,8 @@ def in_play_row(league: League, match: Match, progress: MatchProgress | None, pi
     return row
 
 
-def match_row(league: League, match: Match) -> MatchRow:
+def match_row(league: League, match: Match, record: Sequence[Any] | None = None) -> MatchRow:
+    """A match as a row. The reason for its outcome is from its record, or else as far as its result tells."""
     row = MatchRow(
         match_id=match.id,
         round_id=match.round_id,
@@ -138,7 +141,7 @@ def match_row(league: League, match: Match) -> MatchRow:
         row.result, row.ruling = outcome.status, outcome.ruling
         row.choices = (outcome.choice_a, outcome.choice_b)
         row.drawn_number = outcome.drawn_number
-        row.reason = _reason(match, outcome, league.settings.game_name)
+        row.reason = _reason(match, outcome, league.settings.game_name, record)
         row.decided_by = _decided_by(match, outcome)
     return row
 
@@ -182,7 +185,7 @@ def _decided_by(match: Match, outcome: Outcome) -> DecidedBy:
     return "manager" if by_manager else "operator"
 
 
-def _reason(match: Match, outcome: Outcome, game_name: str) -> str:
+def _reason(match: Match, outcome: Outcome, game_name: str, record: Sequence[Any] | None) -> str:
     """The reason for the outcome of a match, in a sentence with the players' ids."""
     if outcome.status == "TECHNICAL_LOSS":
         losers = [
@@ -192,7 +195,13 @@ def _reason(match: Match, outcome: Outcome, game_name: str) -> str:
             return RULINGS[Ruling(outcome.ruling)].sentence.format(player=losers[0])
         lost = "both players lose technically" if len(losers) == 2 else f"{losers[0]} loses technically"
         return f"{lost} ({outcome.ruling})" if outcome.ruling else lost
-    reason = _reason_by_rules(game_name, outcome.drawn_number, outcome.choice_a, outcome.choice_b)
+    reason = _reason_of_record(game_name, record or ())
+    if reason is None:
+        reason = _reason_of_choices(game_name, outcome.drawn_number, outcome.choice_a, outcome.choice_b)
+    if reason is None and outcome.payoffs is not None:
+        # The moves are in the record of the match, which the league's state does not have.
+        a, b = outcome.payoffs
+        reason = f"{{A}} got {a:g} and {{B}} got {b:g}"
     if reason is None:
         winner = _winner(match, outcome)
         return "nobody won" if winner is None else f"{winner} won"
@@ -200,13 +209,21 @@ def _reason(match: Match, outcome: Outcome, game_name: str) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def _reason_by_rules(game_name: str, drawn: int | None, a: str | None, b: str | None) -> str | None:
+def _reason_of_choices(game_name: str, drawn: int | None, a: str | None, b: str | None) -> str | None:
     """The reason that the game's rules give for the outcome; None if they cannot."""
     game = find_game(game_name)
     choices: dict[Side, str | None] = {"A": a, "B": b}
     if game is None or None in choices.values():
         return None
     try:
-        return replay(game, record_from_choices(game, drawn, choices)).reason
+        return _reason_of_record(game_name, record_from_choices(game, drawn, choices))
+    except ValueError:
+        return None
+
+
+def _reason_of_record(game_name: str, record: Sequence[Any]) -> str | None:
+    game = find_game(game_name)
+    try:
+        return None if game is None or not record else replay(game, record).reason
     except ValueError:
         return None

@@ -20,6 +20,7 @@ from leaguekit.manager.manager import Manager
 from leaguekit.manager.operator import METHOD
 from leaguekit.manager.server import manager_server
 from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.context import Strategy
 from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.refusals import player_refusal
@@ -53,13 +54,14 @@ def registration(endpoint: str, name: str = "Ada") -> Json:
 class ServedLeague:
     """A league over real sockets: a manager behind its server, and agents that a test adds."""
 
-    def __init__(self, root: Path, *, players: int = 2, referees: int = 1, **settings: Any) -> None:
+    def __init__(self, root: Path, *, players: int = 2, referees: int = 1, web: Any = None, **settings: Any) -> None:
         self.root = root
         self._socket = listen("127.0.0.1", 0)
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/mcp"
         self.caller = McpCaller(HttpCaller(AddressPolicy.local()))
         self._all_there = (players, referees)
+        self._web = web
         made = Settings(league_id=LEAGUE, announce_lead=0.0, seed_hex="5e" * 32, **settings)
         self.manager = Manager(World(self.caller, root), MemoryLog(), made, self.url, "adm")
         self._stack = AsyncExitStack()
@@ -71,7 +73,7 @@ class ServedLeague:
     async def __aenter__(self) -> Self:
         await self.manager.open()
         self.manager.runner.start_when = self._all_there
-        self.server = manager_server(self.manager, self._socket)
+        self.server = manager_server(self.manager, self._socket, web=self._web)
         await self.server.start()
         self.over = asyncio.create_task(self.manager.run())
         return self
@@ -105,8 +107,8 @@ class ServedLeague:
         answer = await self.caller.post(self.url, json.dumps(body).encode(), 5.0)
         assert "result" in json.loads(answer.body), answer.body
 
-    async def player(self, name: str) -> None:
-        player = Player(name, STRATEGIES["random"])
+    async def player(self, name: str, strategy: Strategy = STRATEGIES["random"]) -> None:
+        player = Player(name, strategy)
         await self._serve(lambda world, url: PlayerAgent(player, world, self.url, url, seed=1), "player")
 
 

@@ -24,7 +24,7 @@ import pyspiel
 from open_spiel.python.observation import make_observation
 
 from leaguekit.games.base import SIDES, Game, Mover, Moves, Odds, Outcome, Question, Side, turn_fault
-from leaguekit_openspiel.pictures import picture_of
+from leaguekit_openspiel.pictures import kuhn_poker, picture_of
 
 __all__ = ["OpenSpielGame"]
 
@@ -43,6 +43,11 @@ _TYPES: dict[type, tuple[tuple[type, ...], str]] = {
 }
 # The beginning of a position of a game of the chess family: its ranks, and who moves.
 _FEN = re.compile(r"(?:[A-Za-z?+~\d]+/){3,9}[A-Za-z?+~\d\[\]]+ [wb]( |$)")
+# What an observation does not say by itself.
+_NOTES = {
+    "kuhn_poker": " Each player puts in 1 and gets one of the cards 0, 1 and 2. The highest wins. A bet puts in 1 "
+    "more. To bet after a bet is to call. An observation has the own card, and what player 0 and player 1 have put in."
+}
 # The number of moves that a question may list.
 _MAX_OPTIONS = 500
 # Probabilities are floating-point numbers. Fractions up to this denominator are taken for what they were computed from.
@@ -186,7 +191,7 @@ class OpenSpielGame(Game[Position]):
         return view
 
     def picture(self, view: dict[str, Any]) -> dict[str, Any] | None:
-        return picture_of(view)
+        return kuhn_poker(view) if self.name == "openspiel:kuhn_poker" else picture_of(view)
 
     def _observation(self, state: Any, player: int) -> str:
         if self._type.provides_observation_string:
@@ -299,4 +304,5 @@ def _public_observer(game: Any) -> Any:
 def _rules(kind: Any, game: Any) -> str:
     """The game in a sentence, for people and language models. They know the rules of most games by its name."""
     parameters = ", ".join(f"{name} {value}" for name, value in sorted(game.get_parameters().items()))
-    return f"{kind.long_name}, as OpenSpiel plays it" + (f", with {parameters}." if parameters else ".")
+    note = _NOTES.get(kind.short_name, "")
+    return f"{kind.long_name}, as OpenSpiel plays it{f', with {parameters}' if parameters else ''}.{note}"

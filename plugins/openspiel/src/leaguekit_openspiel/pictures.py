@@ -14,16 +14,39 @@ _EMPTY = (".", "-", "_", "+")
 # A line of a board: its number, and cells of one character each.
 _LINE = re.compile(r"\s*(\d*)\s*((?:\S ?)+?)\s*\d*\s*")
 _MIN_LINES = 3
+# The end of Kuhn poker: both cards, and what was said.
+_KUHN_END = re.compile(r"([0-2]) ([0-2]) ([pb]*)")
 # What stands in a cell. Lines with other characters are sentences or frames.
 _CELLS = frozenset(".+-_?*@#" + ascii_letters)
 
 
 def picture_of(view: dict[str, Any]) -> dict[str, Any]:
     """A view as a picture: as a board where there is one, otherwise as text."""
+    text = _text_of(view)
+    return _chess_board(text) or _board(text) or {"kind": "text", "text": text[:5_000] or "hidden until the end"}
+
+
+def kuhn_poker(view: dict[str, Any]) -> dict[str, Any]:
+    """The cards of Kuhn poker, as far as they are known, and what was said."""
+    text = _text_of(view)
+    cards: list[str | None] = [None, None]
+    said = text if set(text) <= {"p", "b"} else ""
+    if found := _KUHN_END.fullmatch(text):
+        cards, said = [found[1], found[2]], found[3]
+    elif "you" in view:
+        # The own card, and then what was said.
+        state = str(view.get("information_state", ""))
+        cards[view["you"] == "player 1"], said = state[:1] or None, state[1:]
+    words = [f"{{{'AB'[turn % 2]}}} {'bets' if word == 'b' else 'passes'}" for turn, word in enumerate(said)]
+    hands = [{"label": label, "cards": [card]} for label, card in zip(("{A}", "{B}"), cards, strict=True)]
+    return {"kind": "cards", "hands": hands, "caption": ", ".join(words)}
+
+
+def _text_of(view: dict[str, Any]) -> str:
     text = view.get("end") or view.get("observation")
     if not isinstance(text, str):
         raise ValueError("this view has no observation")  # noqa: TRY004 - the view came from elsewhere
-    return _chess_board(text) or _board(text) or {"kind": "text", "text": text[:5_000] or "hidden until the end"}
+    return text
 
 
 def _chess_board(text: str) -> dict[str, Any] | None:

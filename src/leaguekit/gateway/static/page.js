@@ -144,9 +144,10 @@ function bdi(text) {
 function matchRow(match) {
   const line = document.createElement("tr");
   const { match_id, opponent_id, choice, opponent_choice, result, reason } = match;
-  for (const value of [match_id, names[opponent_id] ?? opponent_id, choice, opponent_choice, result, reason]) {
+  for (const value of [match_id, names[opponent_id] ?? opponent_id, choice, opponent_choice, result]) {
     line.insertCell().append(bdi(value));
   }
+  line.insertCell().append(...withNames(reason ?? "–"));
   return line;
 }
 
@@ -170,6 +171,7 @@ function showTurn({ asked, status, matches }) {
   $("turn-title").textContent = "Your move";
   document.title = "Your move! – A seat in the league";
   $("opponent").textContent = asked.opponent_name ?? names[asked.opponent_id] ?? asked.opponent_id ?? "somebody";
+  $("game").textContent = asked.game;
   $("in-match").textContent = ` in ${asked.match_id}`;
   $("rules").textContent = asked.rules;
   $("position").textContent = JSON.stringify(asked.position, null, 1);

@@ -78,7 +78,7 @@ class PlayerHarness(AgentHarness):
     async def respond(self, request: IncomingRequest) -> Any:
         message = request.message
         if request.method == PING:
-            return {"status": "ok", "league_id": self.league_id}
+            return {"status": "ok", "league_id": self.league_id, "game_type": self.game.name}
         if self.is_registration(request):
             return await self.register(request)
         known = BY_NAME.get(request.method)

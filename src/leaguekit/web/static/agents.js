@@ -62,7 +62,7 @@ function problems({ problems: found }) {
       { "aria-labelledby": "problems" },
       h("h2", { id: "problems" }, "Agents with problems", h("span.count", found.length)),
       table(
-        "Agents with problems, the worst first",
+        "Agents with problems, the worst first; those that have left come last",
         [["Agent", "who"], ["State", "less"], ["What went wrong", "why"], ["No answer since", ""]],
         found.map((agent) => ({
           key: agent.id,

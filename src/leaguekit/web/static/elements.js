@@ -57,6 +57,10 @@ export const matchLink = (id) => h("a", { href: `#/matches/${id}` }, id);
 // A sentence with the name of each player in place of its id.
 export const withNames = (sentence, ...agents) => named(sentence, agents, (agent) => name(agent.name));
 
+// The same as plain text, for a drawing. Each name is isolated, because it may be written from right to left.
+export const namesInText = (sentence, ...agents) =>
+  named(sentence, agents, (agent) => `\u2068${agent.name}\u2069`).join("");
+
 // The same with the name before the id.
 export const withNamesAndIds = (sentence, ...agents) =>
   named(sentence, agents, (agent) => [name(agent.name), ` (${agent.id})`]);

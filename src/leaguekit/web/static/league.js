@@ -40,7 +40,7 @@ function opening(league, rows) {
   const { champion, waits_for: waits } = league;
   const numbered = league.total_rounds ? `round ${league.round} of ${league.total_rounds}` : "no schedule yet";
   // The number of games in a bracket is not known before its end.
-  const rounds = league.view === "bracket" && league.round_label ? league.round_label : numbered;
+  const rounds = league.view === "bracket" && league.round_label ? !champion && league.round_label : numbered;
   return h(
     "section.opening",
     { "aria-labelledby": "heading" },
@@ -48,7 +48,8 @@ function opening(league, rows) {
     h(
       "p.soft",
       h("strong", stateOf(league)),
-      ` · ${gameOf(league.game_type)} · ${rounds}`,
+      ` · ${gameOf(league.game)}`,
+      rounds && ` · ${rounds}`,
       ` · ${plural(league.players, "player")}, ${plural(league.referees, "referee")}`,
     ),
     league.total_matches > 0 &&
@@ -58,7 +59,7 @@ function opening(league, rows) {
         h(
           "span",
           `${league.matches_played} of ${plural(league.total_matches, "match", "matches")}`,
-          league.view === "bracket" && !champion && " drawn so far",
+          league.draws_more && " drawn so far",
         ),
       ),
     champion && h("p.champion", linked(league.first, champion, ...rows)),

@@ -1,7 +1,7 @@
 // A match: its two sides, the ruling and its evidence, the draw and its verification, and its replay step by step.
 
 import { widthOf } from "./charts.js";
-import { h, name, show, table, withNames, agentLabel } from "./elements.js";
+import { h, name, namesInText, show, table, withNames, agentLabel } from "./elements.js";
 import { boardOf, event, stageOrMissing } from "./league.js";
 import { moveText } from "./pictures.js";
 import { sequence } from "./sequence.js";
@@ -51,8 +51,9 @@ function loadPictures(data, step) {
 
 // Browsers compute digests only for pages that came over TLS or from the same machine.
 async function computed(draw) {
-  if (!draw?.nonce || draw.number === null || !globalThis.crypto?.subtle) return null;
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${draw.nonce}:${draw.number}`));
+  const promised = draw?.number ?? draw?.seed;
+  if (!draw?.nonce || !promised || !globalThis.crypto?.subtle) return null;
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${draw.nonce}:${promised}`));
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
@@ -72,7 +73,7 @@ export function render(main, data, live) {
     h(
       "p.soft",
       h("a", { href: `#/rounds/${match.round_id}` }, `Round ${match.round_id}`),
-      ` · ${gameOf(data.game_type)} · ${statusOf(match)}`,
+      ` · ${gameOf(data.game)} · ${statusOf(match)}`,
       match.referee_id && [" · referee ", h("a", { href: `#/agents/${match.referee_id}` }, match.referee_id)],
       match.ended_at && [" · ended at ", moment(match.ended_at)],
       match.attempt > 1 && ` · attempt ${match.attempt}`,
@@ -203,7 +204,8 @@ function evidence({ evidence: found, match }) {
 }
 
 function draw({ draw: found, computed: digest }) {
-  const tellable = found.nonce && found.number !== null;
+  const what = found.seed ? "seed" : "number";
+  const tellable = found.nonce && found[what] !== null;
   const agrees = digest === null ? found.opens : digest === found.commitment;
   const by = digest === null ? "The manager has computed it" : "Your browser has just computed it";
   return [
@@ -213,15 +215,15 @@ function draw({ draw: found, computed: digest }) {
       [
         ["Committed to before the choices", h("code", found.commitment)],
         ["Nonce, shown afterwards", found.nonce ? h("code", found.nonce) : "not shown"],
-        ["Number", found.number ?? "none"],
+        found.seed ? ["Seed, from which chance follows", h("code", found.seed)] : ["Number", found.number ?? "none"],
       ].map(([term, value]) => [h("dt", term), h("dd", value)]),
     ),
     tellable &&
       h(
         `p.${agrees ? "good" : "bad"}`,
         agrees
-          ? `✓ SHA-256 of “nonce:number” is what was committed to: the number was not chosen afterwards. ${by}.`
-          : `✗ SHA-256 of “nonce:number” is not what was committed to. ${by}.`,
+          ? `✓ SHA-256 of “nonce:${what}” is what was committed to: the ${what} was not chosen afterwards. ${by}.`
+          : `✗ SHA-256 of “nonce:${what}” is not what was committed to. ${by}.`,
       ),
   ];
 }
@@ -364,7 +366,7 @@ function messages({ match, messages: said }, width) {
       "Messages",
       "message",
       said.length,
-      (place) => `${place + 1} of ${said.length}: ${inWords(said[place])}`,
+      (place) => `${place + 1} of ${said.length}: ${inWords(said[place], match)}`,
     ),
     h(
       "div.wide",
@@ -379,7 +381,8 @@ function messages({ match, messages: said }, width) {
   );
 }
 
-const inWords = ({ message_type: type, what, text }) => [type ?? what, text].filter(Boolean).join(", ");
+const inWords = ({ message_type: type, what, text }, { a, b }) =>
+  [type ?? what, namesInText(text, a, b)].filter(Boolean).join(", ");
 
 function entry(message, match, place) {
   const agent = [match.a, match.b].find((one) => one.id === message.player_id);

@@ -1,12 +1,16 @@
-// Who meets whom on the front page: a bracket, or the round that was drawn last.
+// Who meets whom on the front page: a bracket, the challengers of a gauntlet, or the round that was drawn last.
 
 import { h, linked, name, screenReaderText } from "./elements.js";
 import { plural } from "./words.js";
 
 // A stage with more places is a list, and the bracket begins with the next one.
 const MAX_IN_BRACKET = 8;
+// The manager sends at most this number of pairings of a round.
+const MAX_MET = 64;
 // The first pairings of a round are always shown, the others on demand.
 const MAX_AT_ONCE = 6;
+// The same of the opponents of a challenger.
+const MAX_OPPONENTS = 24;
 const MARKS = { 1: "won", "+": "won without play", "½": "drew", 0: "lost", "-": "lost without play" };
 
 export function pairings(live) {
@@ -18,7 +22,8 @@ export function pairings(live) {
     stages.get(number).sort((one, other) => one.key.localeCompare(other.key, "en", { numeric: true })),
   );
   if (found.length === 0) return null;
-  return live.league.view === "bracket" ? bracket(live, found) : round(live, found[0]);
+  if (live.league.view === "bracket") return bracket(live, found);
+  return live.league.view === "challengers" ? gauntlet(live, found) : round(live, found[0]);
 }
 
 function bracket(live, stages) {
@@ -32,7 +37,7 @@ function bracket(live, stages) {
     early.map((stage) => list(stage, stage === early.find((one) => !isOver(one)))),
     h(
       "div.wide",
-      { tabindex: "0", role: "region", "aria-label": "Bracket" },
+      { tabindex: "0", role: "region", "aria-label": "Stages" },
       h(
         "div.stages",
         late.map((stage) =>
@@ -69,14 +74,20 @@ function list(stage, isCurrent) {
 function round(live, pairs) {
   const [met, alone] = [pairs.filter((one) => !one.alone), pairs.filter((one) => one.alone)];
   const [first, others] = [met.slice(0, MAX_AT_ONCE), met.slice(MAX_AT_ONCE)];
+  const isWhole = met.length < MAX_MET;
   const played = (some) => some.filter(({ games }) => games.every((game) => game.marks)).length;
   return h(
     "section.round",
     { "aria-labelledby": "round" },
     h("h2", { id: "round" }, pairs[0].label),
     advancement(live),
-    h("p.soft.small", `${played(met)} of ${plural(met.length, "match", "matches")} played. `,
-      "In parentheses: the points before this round."),
+    h(
+      "p.soft.small",
+      isWhole
+        ? `${played(met)} of ${plural(met.length, "match", "matches")} played. `
+        : [`${played(met)} of the first ${met.length} matches played. `, h("a", { href: "#/rounds" }, "All matches"), ". "],
+      "In parentheses: the points before this round.",
+    ),
     resting(alone),
     h("ol.places", first.map(place)),
     others.length > 0 && h(
@@ -86,6 +97,50 @@ function round(live, pairs) {
     ),
   );
 }
+
+// Each challenger of a gauntlet: what it made of the match against each of the others.
+function gauntlet(live, stages) {
+  return h(
+    "section.gauntlet",
+    { "aria-labelledby": "gauntlet" },
+    h("h2", { id: "gauntlet" }, "Gauntlet"),
+    advancement(live),
+    stages.map((stage) => challenger(stage, live.league.players - 1)),
+    h("p.soft.small", "1 won, ½ drew, 0 lost, + won and − lost without play. Each is a link to its match."),
+  );
+}
+
+function challenger(pairs, opponents) {
+  const isWhole = pairs.length >= opponents;
+  const results = pairs.flatMap(({ games }) => games.map((game) => game.marks?.[0]));
+  const count = (...some) => results.filter((one) => some.includes(one)).length;
+  const [first, others] = [pairs.slice(0, MAX_OPPONENTS), pairs.slice(MAX_OPPONENTS)];
+  return h(
+    "section.challenger",
+    { "data-key": pairs[0].stage },
+    h("h3", linked(pairs[0].label, pairs[0].a)),
+    isWhole && h(
+      "p.small",
+      `${count("1", "+")} won, ${count("½")} drawn, ${count("0", "-")} lost; ${count(undefined)} to play`,
+    ),
+    h("ol.places", first.map(opponent)),
+    others.length > 0 && h(
+      "details",
+      h("summary", plural(others.length, "more opponent")),
+      h("ol.places", others.map(opponent)),
+    ),
+    !isWhole && h(
+      "p.small",
+      `These are ${pairs.length} of ${plural(opponents, "opponent")}. `,
+      h("a", { href: "#/cross" }, "All results"),
+    ),
+  );
+}
+
+const opponent = (pairing) => h("li", { "data-key": pairing.key }, h(
+  "div.tie",
+  h("p.rival", h("span.name", player(pairing.b)), marks(pairing, 0)),
+));
 
 function resting(alone) {
   const [byes, rests] = [alone.filter((one) => one.alone === "bye"), alone.filter((one) => one.alone === "rests")];
@@ -124,12 +179,17 @@ function side(pairing, which) {
     { class: `rival ${isWinner ? "winner" : pairing.winner ? "beaten" : ""}` },
     h("span.name", player(agent), pairing.points && h("span.soft.small", ` (${pairing.points[which]})`)),
     isWinner && !pairing.points && screenReaderText(pairing.title ? "wins" : "advances"),
-    pairing.games.map(({ match_id: id, marks }) =>
-      h(
-        "a.mark",
-        { href: `#/matches/${id}`, title: id, "aria-label": marks ? `${MARKS[marks[which]]} ${id}` : `${id}, not over` },
-        marks ? marks[which].replace("-", "−") : "·",
-      ),
+    marks(pairing, which),
+  );
+}
+
+// What a player of a pairing made of each game, as links.
+function marks(pairing, which) {
+  return pairing.games.map(({ match_id: id, marks: found }) =>
+    h(
+      "a.mark",
+      { href: `#/matches/${id}`, title: id, "aria-label": found ? `${MARKS[found[which]]} ${id}` : `${id}, not over` },
+      found ? found[which].replace("-", "−") : "·",
     ),
   );
 }

@@ -4,13 +4,13 @@
 import { h, svg } from "./elements.js";
 
 const CELL = 30;
-// A cell with this text has a piece that fills it. Letters are of different sizes on different machines.
-const DISC = "●";
+// From the point of a ring at the left: the outer circle, and the inner one.
+const CIRCLES = "a11.5 11.5 0 1 1 23 0a11.5 11.5 0 1 1-23 0zm6 0a5.5 5.5 0 1 0 11 0a5.5 5.5 0 1 0-11 0z";
 // A cell shows as many characters.
 const MAX_CHARACTERS = 6;
 
-// `named` shows a caption or a label, which may have ids of players. With `choose`, a cell whose move it gives a
-// function for, by the move, is a button.
+// `named` shows a caption or a label, which may have ids of players. `choose` gives a function for a move. Then the cells
+// of the move are a button.
 export function drawing(picture, { named = (text) => text, choose = () => null } = {}) {
   return h(
     `figure.picture.of-${picture.kind}`,
@@ -38,25 +38,23 @@ function grid({ rows, row_labels: rowLabels = [], column_labels: columnLabels = 
   const left = 1 + Math.max(0, ...rowLabels.map((label) => 8 * Math.min(label.length, MAX_CHARACTERS) + 6));
   const bottom = 1 + (columnLabels.length > 0 ? 18 : 0);
   const [width, height] = [rows[0].length * CELL, rows.length * CELL];
-  let choices = 0;
+  // The cells of each move, by the move as JSON.
+  const choices = new Map();
   const cells = rows.flatMap((row, y) =>
     row.map((found, x) => {
       const { text, colour = "", marked = false } = typeof found === "string" ? { text: found } : found;
-      const by = choose(moves[y]?.[x] ?? null);
+      const move = moves[y]?.[x] ?? null;
+      const by = choose(move);
       const [at, top] = [left + x * CELL, 1 + y * CELL];
       const kind = [marked && "marked", text === "" && colour].filter(Boolean).join(".");
       const box = { x: at, y: top, width: CELL, height: CELL };
-      const shown = text && (text === DISC ? disc(at, top, colour) : letters(text, at, top, colour));
+      const shown = text && (PIECES.get(text) ?? letters)(text, at, top, colour);
       if (!by) return [kind && svg(`rect.${kind}`, box), shown];
-      choices += 1;
       const place = `row ${rowLabels[y] ?? y + 1}, column ${columnLabels[x] ?? x + 1}: ${cellText(found).replace("–", "free")}`;
-      const label = moveText(moves[y][x]);
-      return svg(
-        "g.choice",
-        { role: "button", tabindex: "0", "aria-label": place, onclick: by, onkeydown: (pressed) => press(pressed, by) },
-        svg(kind ? `rect.${kind}` : "rect", box),
-        shown || (label.length <= 2 && letters(label, at, top, "move")),
-      );
+      const choice = { move, by, at, top, place, shown, rect: svg(kind ? `rect.${kind}` : "rect", box) };
+      const key = JSON.stringify(move);
+      choices.set(key, [...(choices.get(key) ?? []), choice]);
+      return null;
     }),
   );
   const label = (text, x, y) => svg("text.label", { x, y, "font-size": 11 }, shortened(text));
@@ -66,21 +64,45 @@ function grid({ rows, row_labels: rowLabels = [], column_labels: columnLabels = 
     {
       viewBox: `0 0 ${left + width + 1} ${height + bottom + 1}`,
       width: Math.round((left + width + 1) * scale),
-      role: choices > 0 ? "group" : "img",
+      role: choices.size > 0 ? "group" : "img",
       "aria-label": `Board, row by row: ${inWords(rows, rowLabels)}`,
     },
     svg("rect.board", { x: left, y: 1, width, height }),
     cells,
+    [...choices.values()].map(button),
     svg("path.lines", { d: lines(left, width, height) }),
     rowLabels.map((text, y) => label(text, left / 2, y * CELL + 20)),
     columnLabels.map((text, x) => label(text, left + x * CELL + CELL / 2, height + 15)),
   );
 }
 
+// The button of a move, which may have several cells.
+function button(cells) {
+  const [{ move, by, at, top, place, shown }] = cells;
+  const isOne = cells.length === 1;
+  const label = moveText(move);
+  return svg(
+    "g.choice",
+    {
+      role: "button",
+      tabindex: "0",
+      "aria-label": isOne ? place : `move ${label}`,
+      onclick: by,
+      onkeydown: (pressed) => press(pressed, by),
+    },
+    cells.map((cell) => [cell.rect, cell.shown]),
+    isOne && !shown && label.length <= 2 && letters(label, at, top, "move"),
+  );
+}
+
 const shortened = (text) => ([...text].length > MAX_CHARACTERS ? `${[...text].slice(0, MAX_CHARACTERS - 1).join("")}…` : text);
 
-const disc = (x, y, colour) =>
+const disc = (_, x, y, colour) =>
   svg(colour ? `circle.${colour}` : "circle", { cx: x + CELL / 2, cy: y + CELL / 2, r: 11.5 });
+const ring = (_, x, y, colour) =>
+  svg(colour ? `path.ring.${colour}` : "path.ring", { d: `M${x + 3.5} ${y + CELL / 2}${CIRCLES}` });
+// The texts whose piece fills a cell. Letters are of different sizes on different machines.
+const PIECES = new Map([["●", disc], ["○", ring]]);
 
 function letters(text, x, y, kind) {
   const short = shortened(text);
@@ -97,7 +119,7 @@ function lines(left, width, height) {
 
 const cellText = (found) => {
   const { text, colour = "" } = typeof found === "string" ? { text: found } : found;
-  return [colour, text === DISC && colour ? "" : text].filter(Boolean).join(" ") || "–";
+  return [colour, PIECES.has(text) && colour ? "" : text].filter(Boolean).join(" ") || "–";
 };
 const inWords = (rows, labels) =>
   rows.map((row, y) => `${labels[y] ? `${labels[y]}: ` : ""}${row.map(cellText).join(" ")}`).join("; ");

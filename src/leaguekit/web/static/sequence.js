@@ -1,6 +1,6 @@
 // The messages of a match as a diagram in time: the referee between its two players, later further down.
 
-import { shorten, svg } from "./elements.js";
+import { namesInText, shorten, svg } from "./elements.js";
 import { seconds } from "./words.js";
 
 const TOP = 46;
@@ -15,7 +15,8 @@ export function sequence(match, messages, width, upto) {
   const room = Math.floor((lanes.referee - lanes.a - 16) / CHARACTER);
   let y = TOP;
   let before = 0;
-  const rows = messages.map((message, place) => {
+  const named = messages.map((message) => ({ ...message, text: namesInText(message.text, match.a, match.b) }));
+  const rows = named.map((message, place) => {
     y += ROW + STRETCH * Math.log10(1 + Math.max(0, message.seconds - before) * 100);
     before = message.seconds;
     return svg(

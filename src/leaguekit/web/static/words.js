@@ -34,7 +34,8 @@ const AGENTS = {
 export const stateOf = (league) =>
   league.paused && league.state !== "LEAGUE_COMPLETED" ? "Paused" : STATES[league.state];
 export const stageOf = (stage) => STAGES[stage] ?? "in play";
-export const gameOf = (game) => game.replaceAll("_", " ");
+// A game with its arguments, of which the names stay as they are.
+export const gameOf = (game) => game.replace(/^[^(]*/, (name) => name.replaceAll("_", " "));
 export const statusOf = (match) => STATUS[match.status];
 export const agentState = (agent) => AGENTS[agent.out ?? agent.state];
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
