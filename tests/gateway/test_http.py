@@ -194,6 +194,7 @@ def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str,
     run(played())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("game", "buttons", "marks"),
     # One cell is chosen, or a column.

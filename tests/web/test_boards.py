@@ -137,6 +137,7 @@ def _play(steps: Locator) -> None:
     expect(steps.get_by_role("button", name="Pause")).to_be_visible()
 
 
+@pytest.mark.long
 def test_the_pictures_of_a_long_match_are_loaded_as_they_are_needed(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,13 +8,45 @@ strategies are named.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
 
 from leaguekit.league.settings import Settings
 from leaguekit.player.keyed_random import KeyedRandom
-from leaguekit.protocol.messages import MoveOrigins
+from leaguekit.protocol.messages import MatchResult, MoveOrigins
 from leaguekit.sim.direct import DirectLeague, Entrant, OnResult
 from leaguekit.sim.estimates import Sums
+from leaguekit.sim.interrupts import is_interrupted
+
+
+class Leagues(Struct, tag="leagues", omit_defaults=True):
+    """What leagues have come to, as sums."""
+
+    sums: Sums
+    # The number of moves of each strategy by origin.
+    origins: list[MoveOrigins]
+    # The number of matches in all leagues that count.
+    matches: int = 0
+    # A row for every match, if they are wanted.
+    rows: list[tuple[Any, ...]] = []
+
+    @classmethod
+    def of(cls, strategies: int) -> Leagues:
+        """No leagues so far."""
+        return cls(Sums.of(strategies), [MoveOrigins() for _ in range(strategies)])
+
+    @property
+    def count(self) -> int:
+        return self.sums.leagues
+
+    def add(self, later: Leagues) -> None:
+        """Count leagues of later seeds. Their rows are left out."""
+        self.sums.add_sums(later.sums)
+        for origins, others in zip(self.origins, later.origins, strict=True):
+            origins.add(others)
+        self.matches += later.matches
 
 
 class Comparison:
@@ -43,8 +75,6 @@ class Comparison:
         self.repeated = [name for name in self.names if [one.name for one in self._named].count(name) > 1]
         # The index in ``names`` of each entrant.
         self._numbers = [self.names.index(one.name) for one in self._named]
-        # The number of moves of each strategy by origin.
-        self.origins = [MoveOrigins() for _ in self.names]
         # For each seat, the entrants that can take it.
         self._entrants = [
             [Entrant(f"{name.rpartition(':')[2]} {seat}", strategy) for name, strategy in self._named]
@@ -56,9 +86,7 @@ class Comparison:
         # How often each pair of players meets in a league; None if the format decides that.
         self.legs = {"round_robin": 1, "round_robin(legs=2)": 2}.get(self.settings.format_text)
         self.league = DirectLeague(self.settings, self._entrants_in_seats(), fresh=fresh)
-        self.sums = Sums.of(len(self.names))
-        # The number of matches in all leagues that count.
-        self.matches = 0
+        self.counted = Leagues.of(len(self.names))
 
     def play(self, seed: int, on_result: OnResult | None = None) -> None:
         """Play the league of a seed and count it."""
@@ -77,13 +105,48 @@ class Comparison:
         for matches in self.league.play_rounds(seed, on_result):
             played += matches
             yield matches
-        self.matches += played
+        self.counted.matches += played
         self._count()
+
+    def play_leagues(self, seeds: Iterable[int], *, with_matches: bool = False) -> Leagues:
+        """Play the leagues of these seeds, until Ctrl-C. They are returned and not counted here."""
+        before, self.counted = self.counted, Leagues.of(len(self.names))
+        try:
+            for seed in seeds:
+                results: dict[str, MatchResult] = {}
+                for _ in self.play_rounds(seed, results.__setitem__ if with_matches else None):
+                    if is_interrupted():
+                        return self.counted
+                self.counted.rows += self._rows(seed, results)
+            return self.counted
+        finally:
+            self.counted = before
+
+    @property
+    def sums(self) -> Sums:
+        return self.counted.sums
+
+    @property
+    def origins(self) -> list[MoveOrigins]:
+        return self.counted.origins
+
+    @property
+    def matches(self) -> int:
+        return self.counted.matches
 
     @property
     def strategy_of(self) -> dict[str, str]:
         """The strategy of each player in the last league."""
         return {player: self.names[number] for player, number in self._numbers_by_player().items()}
+
+    def _rows(self, seed: int, results: dict[str, MatchResult]) -> Iterator[tuple[Any, ...]]:
+        strategies = self.strategy_of
+        for match_id, result in results.items():
+            a, b = result.score
+            choices = result.details.choices
+            players = a, b, strategies[a], strategies[b]
+            points = result.score[a], result.score[b]
+            yield (seed, match_id, *players, *points, choices[a], choices[b], result.details.drawn_number)
 
     def _shuffle_seats(self, seed: int) -> list[int]:
         self._random.seed(("seats", seed))
@@ -112,6 +175,6 @@ class Comparison:
                 points[number * size + numbers[opponent]] += taken
             for opponent, times in player.met.items():
                 matches[number * size + numbers[opponent]] += times
-            self.origins[number].add(player.origins)
+            self.counted.origins[number].add(player.origins)
         champion = self.league.standings()[0].player_id
         self.sums.add(tuple(copies), points, numbers[champion], matches if self.league.counts_meetings else None)

@@ -111,6 +111,13 @@ class Sums(Struct):
         self.mixed_products = [*map(add, self.mixed_products, starmap(mul, product(totals, meetings.totals)))]
         self.match_products = [*map(add, self.match_products, meetings.products)]
 
+    def add_sums(self, other: Sums) -> None:
+        """Count the leagues of other sums. In which order does not matter: all are integers."""
+        self.leagues += other.leagues
+        for name in self.__struct_fields__:
+            if isinstance(own := getattr(self, name), list):
+                setattr(self, name, [*map(add, own, getattr(other, name))])
+
     @property
     def pairs(self) -> int:
         """The number of pairs of different strategies."""
