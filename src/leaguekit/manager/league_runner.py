@@ -136,7 +136,8 @@ class LeagueRunner:
     def waits_for(self) -> list[str]:
         """What the league waits for, apart from agents and the operator."""
         problem = self.outages.problem
-        waits = [] if problem is None else [f"the network: {problem}"]
+        waits = [] if self._ledger.problem is None else [f"the store: {self._ledger.problem}"]
+        waits += [] if problem is None else [f"the network: {problem}"]
         if self._draw_problem is not None:
             waits.append(f"the operator: {self._draw_problem}")
         if self._paused:
