@@ -46,7 +46,8 @@ def test_a_side_sees_what_both_did_and_not_what_the_other_one_chooses_now() -> N
     assert game.view(position, "A") == {"turns": 4, "played": 2, "you": "CD", "opponent": "DD"}
     assert game.view(position, "B") == {"turns": 4, "played": 2, "you": "DD", "opponent": "CD"}
     assert game.view(position, None) == {"turns": 4, "played": 2, "A": "CD", "B": "DD"}
-    assert game.picture(game.view(position, None)) == {"kind": "text", "text": "A        CD\nB        DD"}
+    public = {"kind": "text", "text": "A        CD\nB        DD", "caption": "A is {A}, B is {B}"}
+    assert game.picture(game.view(position, None)) == public
     assert game.picture(game.view(position, "B")) == {"kind": "text", "text": "you      DD\nopponent CD"}
 
 

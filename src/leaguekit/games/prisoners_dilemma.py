@@ -94,8 +94,10 @@ class PrisonersDilemma(Game[Position]):
         return public | {"you": a if side == "A" else b, "opponent": b if side == "A" else a}
 
     def picture(self, view: dict[str, Any]) -> dict[str, Any]:
-        names = ("A", "B") if "A" in view else ("you", "opponent")
-        return {"kind": "text", "text": "\n".join(f"{name:8} {view.get(name)}" for name in names)}
+        is_public = "A" in view
+        names = ("A", "B") if is_public else ("you", "opponent")
+        picture = {"kind": "text", "text": "\n".join(f"{name:8} {view.get(name)}" for name in names)}
+        return picture | {"caption": "A is {A}, B is {B}"} if is_public else picture
 
 
 def _other(move: str) -> str:

@@ -247,7 +247,7 @@ def _payoff_sentence(league: League) -> str:
 
 def _difference_sentence(found: Equality | None, players: int) -> Iterator[str]:
     if found is None:
-        yield "No match has been played yet, so there is nothing to tell from chance."
+        yield "No rated match has been played yet, so there is nothing to tell from chance."
         return
     alike = f"{players} players who are all alike would differ as much {_frequency(found.chance)}."
     if found.chance < SIGNIFICANCE_LEVEL:
