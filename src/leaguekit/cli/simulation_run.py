@@ -98,7 +98,9 @@ class SimulationRun(Generic[CountedT]):
             self.progress.seconds, self.progress.cpu_seconds = saved.seconds, saved.cpu_seconds
         # Of the same kind, because it is the same simulation.
         self.counted: CountedT = cast("CountedT", self.simulation.counted)
-        self.matches = MatchesFile(options.out, self.simulation.matches)
+        leagues = self.simulation.counted
+        has_payoffs = isinstance(leagues, Leagues) and leagues.payoffs is not None
+        self.matches = MatchesFile(options.out, self.simulation.matches, has_payoffs=has_payoffs)
 
     @property
     def count(self) -> int:
