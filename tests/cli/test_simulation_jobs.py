@@ -158,11 +158,14 @@ def test_ctrl_c_ends_jobs_that_do_not_end(folder: Path) -> None:
     assert "0 of 100 leagues are over" in out
 
 
-@pytest.mark.long
-def test_a_strategy_that_ends_its_process_is_named(folder: Path) -> None:
-    done = league(folder, "simulate", "--strategies", "agent.py:dies,random", "--jobs", "2")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "league simulate: every process that played seed 1 ended before it was done" in done.stderr
+def test_a_strategy_that_ends_its_process_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setattr("leaguekit.sim.jobs.MAX_LOSSES", 1)
+    (folder / "agent.py").rename(folder / "mortal_agent.py")
+    code, out, err = simulated(capsys, "--strategies", f"{folder}/mortal_agent.py:dies,random", "--jobs", "2")
+    assert (code, out) == (2, "")
+    assert "league simulate: every process that played seed 1 ended before it was done" in err
 
 
 SHORT = ("--strategies", "random,frequency", "--seeds", "3", "--resume", "saved.json")
