@@ -198,7 +198,7 @@ def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str,
 @pytest.mark.parametrize(
     ("game", "buttons", "marks"),
     # One cell is chosen, or a column.
-    [("tic_tac_toe", 9, 1), pytest.param("connect_four", 7, 6, marks=pytest.mark.long)],
+    [("tic_tac_toe", 9, 1), ("connect_four", 7, 6)],
 )
 def test_the_board_stays_between_two_moves(tmp_path: Path, game: str, buttons: int, marks: int) -> None:
     async def played() -> None:
