@@ -286,7 +286,7 @@ async def test_the_only_referee_without_a_route_is_waited_for_and_the_status_say
             for two in hall.league.matches["R1M2"].players
         ]
         assert waits_for[0] in said
-        assert waits_for[1:] == ["a pause to end: the last attempt at R1M1, R1M2 was void"]
+        assert waits_for[1:] == ["a pause to end: the last attempt at R1M1, R1M2 was void; `league log` says why"]
         await hall.end(900)
         assert (hall.lost(), forfeits(hall)) == ([], {})
         # Each is tried for 30 s, after pauses of 5 s and then 60 s.
