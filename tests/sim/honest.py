@@ -97,7 +97,7 @@ def played(comparison: Comparison, number: int, leagues: int) -> Comparison:
 
 def claims(comparison: Comparison) -> list[tuple[str, str]]:
     """Each pair of strategies of which the first is called better."""
-    sums, names = comparison.sums, comparison.names
+    sums, names = comparison.ranked, comparison.names
     signs = {(a, b): sums.difference(a, b).sign for a in range(sums.size) for b in range(a)}
     return [(names[a], names[b]) if sign > 0 else (names[b], names[a]) for (a, b), sign in signs.items() if sign]
 
@@ -211,6 +211,50 @@ def differences_hold_together(runner: Runner, comparisons: int) -> CheckResult:
     max_allowed = max_wrong(comparisons)
     name = f"{len(ORDERED)} strategies, {leagues} leagues: any difference outside its interval"
     return CheckResult(name, f"{wrong} of {comparisons:,}", f"at most {max_allowed}", wrong <= max_allowed)
+
+
+# How often strategies of the prisoner's dilemma cooperate. The first one seldom gets anything but 5 or 1.
+COOPERATION = {"hardly": 0.02, "often": 0.7, "often as well": 0.7, "seldom": 0.2}
+
+
+def cooperates(share: float) -> Strategy:
+    return lambda ctx: "C" if ctx.random.random() < share else "D"
+
+
+def mean_payoff(own: float, other: float) -> float:
+    """The payoff of a strategy that cooperates so often against one that does so as often as that."""
+    return 3 * own * other + 5 * (1 - own) * other + (1 - own) * (1 - other)
+
+
+def compare_payoffs(leagues: int, number: int) -> tuple[Sums, list[tuple[str, str]]]:
+    """The sums of payoffs, and what is claimed."""
+    entrants = [Entrant(name, cooperates(share)) for name, share in COOPERATION.items()]
+    comparison = played(Comparison("prisoners_dilemma(turns=2)", entrants, len(entrants)), number, leagues)
+    return comparison.ranked, claims(comparison)
+
+
+def payoffs_hold(runner: Runner, comparisons: int, leagues: int) -> Iterator[CheckResult]:
+    """The intervals of mean payoffs and of all their differences contain what they are known to be."""
+    shares = [*COOPERATION.values()]
+    true = [
+        sum(mean_payoff(own, other) for at, other in enumerate(shares) if at != place) / (len(shares) - 1)
+        for place, own in enumerate(shares)
+    ]
+    outside = wrong = claimed = 0
+    for sums, claims_made in runner.play(partial(compare_payoffs, leagues), range(comparisons)):
+        bounds = [sums.strategy(place).bounds for place in range(sums.size)]
+        outside += sum(one is None or not one[0] <= mean <= one[1] for one, mean in zip(bounds, true, strict=True))
+        pairs = [(sums.difference(a, b).bounds, true[a] - true[b]) for a in range(sums.size) for b in range(a)]
+        wrong += any(one is None or not one[0] <= difference <= one[1] for one, difference in pairs)
+        claimed += any({*claim} == {"often", "often as well"} for claim in claims_made)
+    what = f"payoffs of {len(shares)} strategies, {leagues} leagues"
+    for kind, count, of in (
+        ("means outside", outside, comparisons * len(shares)),
+        ("any difference outside", wrong, comparisons),
+        ("one of two that are alike called better", claimed, comparisons),
+    ):
+        max_allowed = max_wrong(of)
+        yield CheckResult(f"{what}: {kind}", f"{count} of {of:,}", f"at most {max_allowed}", count <= max_allowed)
 
 
 # Pairs of games by the score of the first strategy, if both are equally strong.
@@ -372,6 +416,7 @@ def checks(runner: Runner, *, short: bool) -> Iterator[CheckResult]:
     yield from sequential_tests_hold(runner, 2 * SHORT if short else 10 * FULL)
     yield from cycles_are_real(runner, comparisons)
     yield differences_hold_together(runner, 4 * comparisons if short else comparisons)
+    yield from payoffs_hold(runner, comparisons, 20)
 
 
 class _ProgressLine:

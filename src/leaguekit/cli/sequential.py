@@ -6,6 +6,7 @@ import argparse
 import re
 from collections.abc import Iterator
 
+from leaguekit.cli import CommandError
 from leaguekit.cli.comparison_report import wrap
 from leaguekit.cli.simulation_progress import Progress
 from leaguekit.cli.simulation_run import SimulationRun, workers_of
@@ -36,7 +37,12 @@ def sequential_test(text: str) -> SequentialTest:
 
 
 def compare_until_decided(options: argparse.Namespace, setup: Setup, games: PairedGames) -> int:
-    """Play pairs of games until the test decides, and print the decision."""
+    """Play pairs of games until the test decides, and print the decision. Raises CommandError."""
+    if games.game.payoff_range is not None:
+        raise CommandError(
+            f"--until counts wins, draws and losses, and {options.game} is ranked by payoff: leave it out, and use "
+            "--seeds"
+        )
     run = SimulationRun(options, setup, PairedTest.of(options.until))
     paired = run.counted
     test = paired.test
@@ -56,7 +62,7 @@ def compare_until_decided(options: argparse.Namespace, setup: Setup, games: Pair
         print(json_line(_as_json(options, names, paired, run.progress) | run.resume_figures()))
     else:
         is_limit = test.count == options.seeds
-        print("\n".join(map(wrap, _sentences(names, paired, games.luck, is_limit=is_limit))))
+        print("\n".join(map(wrap, _sentences(names, paired, games.game.luck, is_limit=is_limit))))
         print(wrap(f"{pluralize(2 * test.count, 'game')} of {options.game} in {run.progress.seconds:.2f} s"))
         print(*run.resume_lines(), sep="\n", end="")
     warn_of_replaced_moves(dict(zip(names, paired.origins, strict=True)))

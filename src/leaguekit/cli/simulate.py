@@ -55,6 +55,7 @@ matches won and two lost in addition.
 Each pair of players meets once, so that ctx.against() is always empty. With --rounds double it meets twice. A strategy
 that learns needs matches to learn from: in leagues of more --players, the strategies may be in another order.
 With --fresh the players see nothing of earlier matches.
+In a game that is ranked by payoff, such as prisoners_dilemma, payoffs take the place of points in all of this.
 A strategy is called better if the interval of the difference excludes 0. The more pairs there are, the wider are these
 intervals (Bonferroni), so that in 95 of 100 comparisons no such claim is false.
 --seeds 1 seats strategies in the order named: its results are those of `league run` with this seed and these players.

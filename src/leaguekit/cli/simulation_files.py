@@ -21,6 +21,8 @@ COLUMNS = (
     *("seed", "match_id", "player_a", "player_b", "strategy_a", "strategy_b"),
     *("points_a", "points_b", "choice_a", "choice_b", "drawn_number"),
 )
+# Of games with payoffs.
+PAYOFF_COLUMNS = ("payoff_a", "payoff_b")
 # The options that the fields of a setup come from.
 _OPTIONS = {
     "fresh": "--fresh",
@@ -121,7 +123,7 @@ def load(path: Path, begun: SavedSimulation) -> SavedSimulation | None:
 class MatchesFile:
     """The list of all matches, as CSV. Without a path nothing is written. Raises CommandError."""
 
-    def __init__(self, path: Path | None, written: WrittenMatches | None) -> None:
+    def __init__(self, path: Path | None, written: WrittenMatches | None, *, has_payoffs: bool) -> None:
         self.replaces = path is not None and written is None and path.is_file()
         self._path = path
         self._hash = hashlib.sha256()
@@ -132,7 +134,7 @@ class MatchesFile:
         with self._errors():
             self._file = path.open("wb" if written is None else "r+b")
             if written is None:
-                self._write(csv_row(COLUMNS))
+                self._write(csv_row([*COLUMNS, *(PAYOFF_COLUMNS if has_payoffs else ())]))
             else:
                 self._continue(self._file, written)
 

@@ -42,7 +42,7 @@ class PairedGames:
     def __init__(self, game: str, first: Entrant, second: Entrant) -> None:
         settings = Settings(league_id="simulation", game_type=game, rounds="double")
         self._league = DirectLeague(settings, [first, second], fresh=True, same_chance=True)
-        self.luck = self._league.game.luck
+        self.game = self._league.game
 
     def play(self, seed: int) -> Pair:
         """Play the pair of a seed. Raises AsyncStrategyError."""
