@@ -84,6 +84,22 @@ def test_leagues_are_the_same_bytes_with_any_number_of_jobs(folder: Path) -> Non
     assert found["1"][1].count(b"\n") == 1 + 60 * 6
 
 
+def test_payoffs_are_the_same_with_two_jobs_and_when_they_are_continued(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    game = ("--game", "prisoners_dilemma(turns=5, noise=0.1)", "--strategies", "random,alternating", "--json")
+
+    def figures(*arguments: str) -> dict[str, object]:
+        code, out, err = simulated(capsys, *game, *arguments)
+        assert (code, err) == (0, "")
+        return {name: value for name, value in json.loads(out).items() if "second" not in name}
+
+    whole = figures("--seeds", "40", "--jobs", "2")
+    figures("--seeds", "25", "--resume", "saved.json")
+    assert figures("--seeds", "40", "--resume", "saved.json") == whole
+
+
 def test_a_sequential_test_is_the_same_with_any_number_of_jobs(folder: Path) -> None:
     one, three = (simulate(folder, *PAIRS, "--seeds", "300", "--jobs", jobs) for jobs in ("1", "3"))
     assert one == three
