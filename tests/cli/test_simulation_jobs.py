@@ -275,6 +275,7 @@ def test_a_list_of_matches_that_has_changed_is_not_continued(folder: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("--jobs", "1001"), "--jobs 1001 is too many: it must be at most 1000"),
         (("--jobs", "0"), "argument --jobs: it must be at least 1, got 0"),
         (("--cluster", "127.0.0.1:8786"), "it must be tls://HOST:PORT or tcp://HOST:PORT, got '127.0.0.1:8786'"),
         (("--cluster", "tls://127.0.0.1:8786", "--jobs", "2"), "--jobs is for this computer, and --cluster for others"),

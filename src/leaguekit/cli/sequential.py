@@ -64,7 +64,7 @@ def compare_until_decided(options: argparse.Namespace, setup: Setup, games: Pair
         is_limit = test.count == options.seeds
         print("\n".join(map(wrap, _sentences(names, paired, games.game.luck, is_limit=is_limit))))
         print(wrap(f"{pluralize(2 * test.count, 'game')} of {options.game} in {run.progress.seconds:.2f} s"))
-        print(*run.resume_lines(), sep="\n", end="")
+        run.print_resume_command()
     warn_of_replaced_moves(dict(zip(names, paired.origins, strict=True)))
     if run.is_interrupted:
         return 130

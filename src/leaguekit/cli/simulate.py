@@ -258,6 +258,7 @@ def _compare(options: argparse.Namespace, setup: Setup, comparison: Comparison) 
         if options.out is not None:
             written = pluralize(leagues.matches - matches_before, "match", "es")
             print(wrap(f"Wrote {written} to {options.out}{', instead of what was there' * run.matches.replaces}"))
+        run.print_resume_command()
     warn_of_replaced_moves(dict(zip(comparison.names, leagues.origins, strict=True)))
     has_failed = any(origins.total and origins.replaced == origins.total for origins in leagues.origins)
     return 130 if run.is_interrupted else int(has_failed)
@@ -286,7 +287,6 @@ def _report_lines(options: argparse.Namespace, comparison: Comparison, run: Simu
     leagues, progress = comparison.sums.leagues, run.progress
     if leagues < options.seeds:
         yield f"Interrupted: {leagues} of {options.seeds} leagues are over, and only they count."
-    yield from run.resume_lines()
     if not leagues:
         return
     yield from as_text(comparison)

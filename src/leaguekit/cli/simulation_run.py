@@ -7,7 +7,7 @@ import hashlib
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
@@ -27,6 +27,7 @@ from leaguekit.sim.pairs import PairedTest
 from leaguekit.sim.parts import OtherCode, Seeds, Setup, play_parts
 from leaguekit.sim.workers import Processes, Workers, WorkersLost
 
+MAX_JOBS = 1_000
 # With --resume, the simulation is saved at this interval, in case that it is killed.
 SAVE_SECONDS = 10.0
 _ADDRESS = re.compile(r"(tcp|tls)://[^/\s]+:\d{1,5}")
@@ -68,6 +69,8 @@ def workers_of(options: argparse.Namespace) -> Workers | None:
         return Cluster(options.cluster)
     if options.jobs is None:
         return None
+    if options.jobs > MAX_JOBS:
+        raise CommandError(f"--jobs {options.jobs} is too many: it must be at most {MAX_JOBS}")
     return Workers() if options.jobs == 1 else Processes(options.jobs)
 
 
@@ -151,13 +154,12 @@ class SimulationRun(Generic[CountedT]):
         if failure is not None:
             raise CommandError(f"{failure}{self.resume_command and f'. To continue: {self.resume_command}'}") from None
 
-    def resume_lines(self) -> Iterator[str]:
-        """What to tell after Ctrl-C."""
+    def print_resume_command(self) -> None:
         if self.resume_command:
-            yield f"To continue: {self.resume_command}"
+            print(f"To continue: {self.resume_command}")
 
     def resume_figures(self) -> dict[str, str]:
-        """The same for programs."""
+        """The same for ``--json``."""
         return {"resume": self.resume_command} if self.resume_command else {}
 
     def _save(self, path: Path) -> None:

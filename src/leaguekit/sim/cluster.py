@@ -59,10 +59,10 @@ class Cluster(Workers):
         from distributed import Client, Security  # noqa: PLC0415 - optional, and heavy
         from distributed.scheduler import KilledWorker  # noqa: PLC0415
 
-        # What is wrong is an error here. Its own messages are about its own code.
+        # What is wrong is an error here. Their own messages are about their own code.
         for name in [*logging.root.manager.loggerDict]:
-            if name.partition(".")[0] == "distributed":
-                logging.getLogger(name).setLevel(logging.CRITICAL)
+            if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         # The last one comes if a worker lacks a package.
         self.lost = CancelledError, KilledWorker, RuntimeError
         if self.address.startswith("tls:") and Security().get_connection_args("client")["ssl_context"] is None:

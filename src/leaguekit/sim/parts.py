@@ -190,7 +190,9 @@ def play_parts(seeds: Seeds, workers: Workers | None) -> Generator[Part | None]:
                     break
             else:
                 return
-        workers = Workers() if available_cores() == 1 else Processes(available_cores())
+        # Each process is to play for a second or more.
+        count = min(available_cores(), max(2, int(seeds.seconds_left)))
+        workers = Workers() if count == 1 else Processes(count)
     with workers:
         yield from _play(seeds, workers)
 
