@@ -197,6 +197,7 @@ def test_a_knockout_has_one_decided_pairing_less_than_players(
 @settings(max_examples=60, deadline=None)
 @given(st.integers(2, 20), st.integers(0, 10**6))
 def test_in_a_swiss_the_sides_and_the_byes_are_even(size: int, seed: int) -> None:
+    """FIDE, C.04.1.4, C.04.1.6 and C.04.1.7."""
     tournament, _, _ = play_tournament(Swiss(), size, seed, engine=Py4Swiss(), withdrawals=False)
     byes = Counter(player for past in tournament.rounds for player in past.byes)
     assert max(byes.values(), default=0) <= 1
@@ -217,6 +218,7 @@ def test_in_a_swiss_the_sides_and_the_byes_are_even(size: int, seed: int) -> Non
 @settings(max_examples=60, deadline=None)
 @given(st.integers(2, 16), st.integers(0, 10**9), st.integers(1, 9))
 def test_in_a_swiss_players_meet_again_only_if_there_is_no_other_way(size: int, seed: int, rounds: int) -> None:
+    """FIDE, C.04.1.2."""
     _check_meetings(size, seed, rounds)
 
 

@@ -68,7 +68,7 @@ def _head(league: LeagueView, names: dict[str, str], now: datetime, columns: int
     if league.advancement:
         lines.append([Cell(0, add_player_names(league.advancement, names), "dim")])
     if total:
-        progress = f"{played:,} of {total:,} matches{' drawn so far' if league.draws_more else ''}"
+        progress = f"{played:,} of {total:,} matches{', and more rounds follow' if league.draws_more else ''}"
         available = max(0, min(60, columns - len(progress) - 1))
         done = available * played // total
         lines.append([Cell(0, "█" * done + "░" * (available - done), "lively"), Cell(available + 1, progress)])

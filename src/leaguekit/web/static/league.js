@@ -59,7 +59,7 @@ function opening(league, rows) {
         h(
           "span",
           `${league.matches_played} of ${plural(league.total_matches, "match", "matches")}`,
-          league.draws_more && " drawn so far",
+          league.draws_more && ", and more rounds follow",
         ),
       ),
     champion && h("p.champion", linked(league.first, champion, ...rows)),
