@@ -44,10 +44,12 @@ TEST_OPTIONS ?=
 test: setup
 	@$(BIN)/python -m pytest -n 3 --dist worksteal $(TEST_OPTIONS)
 
-# What takes too long for `make test`: killed processes, stress. CI leaves the longest out.
+# What takes too long for `make test`: killed processes, stress. CI leaves the longest out. Then five times as many
+# examples of the property tests.
 LONG ?= long or longest
 long: setup
 	@$(BIN)/python -m pytest -n 2 -m "$(LONG)"
+	@LEAGUEKIT_HYPOTHESIS=long $(BIN)/python -m pytest -q -n 2 -m hypothesis
 
 check: setup
 	@$(BIN)/ruff check .

@@ -8,6 +8,7 @@ growth     what a match takes of the processors in a league of 200 against one o
 query      queries and reports a second, against the same server answering a constant
 broadcast  what it takes the manager to tell 100 players of new standings
 simulate   simulated matches a second, against Axelrod
+dilemma    the same tournament of the prisoner's dilemma by ``league simulate`` and by Axelrod
 start      from ``league run`` to its first match
 messages   reading and writing messages, against Pydantic (not with QUICK)
 mcp        what real MCP costs a server, and a call by it (not with QUICK)
@@ -54,11 +55,12 @@ LARGE = Shape(200, 4, True, rounds=4 if QUICK else 8, warm_up=1 if QUICK else 2)
 # What is started, and how often.
 MAX_STARTS = {Shape(4, 2): MAX_TURNS} | ({} if QUICK else {Shape(50, 4): 2})
 ASKED_TURNS, TOLD_TIMES, SIMULATED_LEAGUES, AXELROD_ROUNDS = (3, 2, 20, 1) if QUICK else (5, 4, 60, 3)
+REPETITIONS = 10 if QUICK else 20
 OBSERVED = Shape(20, 2)
 FIELD_NEEDS = ("fastapi", "httpx")
 # Measured once, and not with QUICK.
 RARE = ("messages", "mcp", "specified")
-PARTS = ("league", "field", "growth", "query", "broadcast", "simulate", "start", *RARE)
+PARTS = ("league", "field", "growth", "query", "broadcast", "simulate", "dilemma", "start", *RARE)
 GOALS = {
     "share_of_limit": "≥ 0.4",
     "times_field": "≥ 10",
@@ -69,6 +71,7 @@ GOALS = {
     "mb_per_player": "≤ 40",
     "mb_per_player_together": "≤ 2",
     "times_axelrod": "≥ 10",
+    "dilemma_times_axelrod": "≥ 1",
     "round_trip_ms": "< 500",
     "query_ms": "< 1,000",
     "standings_ms": "< 5,000",
@@ -103,6 +106,8 @@ class Figures:
     axelrod: list[float] = field(default_factory=list)
     times_axelrod: list[float] = field(default_factory=list)
     no_axelrod: str = "there was no time for it"
+    dilemma: list[simulation.Tournaments] = field(default_factory=list)
+    no_dilemma: str = "there was no time for it"
     starts: dict[int, list[float]] = field(default_factory=lambda: {shape.players: [] for shape in MAX_STARTS})
     messages: dict[str, Any] = field(default_factory=dict)
     mcp: dict[str, float] = field(default_factory=dict)
@@ -144,6 +149,22 @@ class Figures:
         self.times_axelrod.append(self.simulate[-1] / rate)
         return f"{rate:,.0f} matches a second"
 
+    def play_dilemma(self) -> str:
+        found = simulation.tournaments(REPETITIONS, max(1.0, self.ends - time.monotonic()))
+        if isinstance(found, str):
+            self.no_dilemma = found
+            return found
+        self.dilemma.append(found)
+        return f"{found.our_rate:,.0f} matches a second, Axelrod {found.axelrod_rate:,.0f}"
+
+    @property
+    def dilemma_times(self) -> list[float]:
+        return [one.our_rate / one.axelrod_rate for one in self.dilemma]
+
+    @property
+    def dilemma_tournament_times(self) -> list[float]:
+        return [one.our_rate / one.axelrod_tournament_rate for one in self.dilemma]
+
     def start(self, shape: Shape) -> str:
         self.starts[shape.players].append(leagues.start_seconds(shape.players, shape.referees))
         return f"{self.starts[shape.players][-1]:.2f} s"
@@ -181,6 +202,7 @@ def steps(figures: Figures, parts: Iterable[str]) -> list[Step]:
         "specified": [Step("specified", figures.observe, 1)],
         # Importing Axelrod takes so long, and its matches no time.
         "simulate": [Step("simulate", figures.simulated), Step("Axelrod", figures.against_axelrod, 2, 18.0)],
+        "dilemma": [Step("dilemma", figures.play_dilemma, 2, 20.0)],
     }
     return [one for part, of_part in of_parts.items() if part in parts for one in of_part]
 
@@ -281,6 +303,7 @@ def show(figures: Figures) -> None:
     show_line("  times Axelrod", "times_axelrod", figures.times_axelrod, 1)
     if figures.simulate and not figures.axelrod:
         print(f"  times Axelrod is not known: {figures.no_axelrod}")
+    show_dilemma(figures)
     for players, seconds in figures.starts.items():
         show_line(f"start, {players} players, s", "start_s" if players <= 4 else "", seconds, 2)
     for name, times in figures.messages.get("times_pydantic", {}).items():
@@ -289,6 +312,20 @@ def show(figures: Figures) -> None:
         show_line(f"MCP, {name}", "", [figure], 2)
     for name, found in figures.specified.items():
         show_line(f"{name.replace('_', ' ')}, {OBSERVED.players} players", name, found, 1)
+
+
+def show_dilemma(figures: Figures) -> None:
+    if not figures.dilemma:
+        return
+    turns = simulation.TURNS
+    show_line(
+        f"prisoner's dilemma, {turns} turns, matches a second (CPU)", "", [one.our_rate for one in figures.dilemma]
+    )
+    show_line("  Axelrod's, the matches alone", "", [one.axelrod_rate for one in figures.dilemma])
+    show_line("  times Axelrod's matches", "dilemma_times_axelrod", figures.dilemma_times, 2)
+    show_line("  times Axelrod's whole tournament", "", figures.dilemma_tournament_times, 2)
+    same = all(one.is_same for one in figures.dilemma)
+    print(f"  payoffs and ranking are {'those' if same else 'NOT those'} of Axelrod")
 
 
 def show_line(name: str, goal: str, figures: list[float], digits: int = 0) -> None:
@@ -319,6 +356,10 @@ def as_json(figures: Figures) -> dict[str, Any]:
         "simulate": rounded(figures.simulate, 0),
         "times_axelrod": rounded(figures.times_axelrod, 1),
         **({} if figures.axelrod else {"no_axelrod": figures.no_axelrod}),
+        "dilemma_times_axelrod": rounded(figures.dilemma_times, 2),
+        "dilemma_times_tournament": rounded(figures.dilemma_tournament_times, 2),
+        "dilemma_is_same": all(one.is_same for one in figures.dilemma) if figures.dilemma else None,
+        **({} if figures.dilemma else {"no_dilemma": figures.no_dilemma}),
         "players": largest.shape.players,
         "mb_per_player_together": rounded(growth.mb_per_player),
         "query_cpu_share": rounded(figures.query_cpu_share),

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, settings
 
 from tests.postgres import postgres_server, postgres_url  # noqa: F401  fixtures
 
-# Examples are drawn the same way in every run of the suite; `make fuzz` and `make soak` set profiles that look further.
-settings.register_profile("suite", max_examples=100, derandomize=True, deadline=None)
+# Examples are drawn the same way in every run of the suite. `make long`, `make fuzz` and `make soak` look further.
+for name, examples in (("suite", 30), ("long", 150)):
+    settings.register_profile(name, max_examples=examples, derandomize=True, deadline=None)
 for name, examples in (("fuzz", 100_000), ("soak", 10_000)):
     settings.register_profile(
         name, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from leaguekit.league import commands
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
+from leaguekit.league.settings import Settings, with_game
 from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.messages import MatchTranscript
 from leaguekit.sim import loop
@@ -50,7 +51,8 @@ def played(game: str = "even_odd", *strategies: str) -> Played:
 
 
 async def _play(root: Path, game: str, strategies: tuple[str, ...]) -> Played:
-    async with Hall(root, game_type=game) as hall:
+    payoffs = with_game(Settings(league_id="any", game_type=game)).payoff_range
+    async with Hall(root, game_type=game, payoff_range=payoffs) as hall:
         transcripts = Transcripts(hall)
         await hall.fill(*strategies)
         await hall.operate("start")

@@ -130,6 +130,7 @@ def test_a_league_is_played_through_a_proxy_under_a_path(
             assert "champion" in watched.stdout.lower(), watched.stderr
 
 
+@pytest.mark.long
 def test_players_behind_a_router_play_through_a_gateway_under_a_path(tmp_path: Path) -> None:
     inside, port = free_port(), free_port()
     url = f"http://127.0.0.1:{port}/play"

@@ -101,6 +101,7 @@ BETTER = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("starter", STARTERS)
 def test_a_starters_own_test_still_passes_with_a_better_strategy(starter: Starter) -> None:
     folder = written(starter)
@@ -137,7 +138,7 @@ HOSTILE = "Al\"ice \\n ${x} '`"
 
 
 @pytest.mark.proves("003-L0004a")
-@pytest.mark.parametrize("starter", STARTERS[1:])
+@pytest.mark.parametrize("starter", [pytest.param(PLAIN, id="plain python", marks=pytest.mark.long), STARTERS[2]])
 def test_a_starter_plays_a_whole_league_and_ends_with_it(starter: Starter, tmp_path: Path) -> None:
     """It is given the address of the league's page. The one on the SDK does so in the tutorial."""
     folder = written(starter, HOSTILE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -31,15 +32,19 @@ def test_the_tutorial_is_read_in_five_minutes() -> None:
     assert len(words) <= MAX_WORDS
 
 
-def test_the_comparison_of_the_tutorial_is_made_in_the_folder_of_the_agent(
+def test_the_function_that_looks_ahead_beats_random_and_loses_to_frequency_as_the_tutorial_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["new", "player", "Alice"]) == 0
+    agent = tmp_path / "alice" / "agent.py"
+    *_, function = re.findall(r"^```python\n(.*?)^```", TUTORIAL.read_text(), re.MULTILINE | re.DOTALL)
+    agent.write_text(agent.read_text().replace("\nplayer = ", f"\n{function}\n\nplayer = "))
     (command,) = (words for words in steps("sh") if words[:2] == ["league", "simulate"])
-    with Program(*command[1:], cwd=tmp_path / "alice") as simulation:
+    with Program(*command[1:], "--json", cwd=tmp_path / "alice") as simulation:
         assert simulation.ended() == 0, simulation.stderr
-    assert "agent:choose" in simulation.stdout
+    rows = json.loads(simulation.stdout)["strategies"]
+    assert [row["strategy"] for row in rows] == ["frequency", "agent:choose", "random"]
 
 
 def test_every_step_of_the_tutorial_leads_where_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,7 +122,9 @@ async def test_the_pauses_between_void_attempts_grow_and_the_status_tells_of_the
             status = await hall.operate("status")
             assert Projection(hall.league, hall.manager.runner).league_view().waits_for == status["waits_for"]
             if attempt < MAX_VOIDS:
-                assert status["waits_for"] == ["a pause to end: the last attempt at R1M1 was void"]
+                assert status["waits_for"] == [
+                    "a pause to end: the last attempt at R1M1 was void; `league log` says why"
+                ]
         begun = [one.at for one in referee.got("MATCH_ASSIGNMENT")]
         assert [after - before for before, after in itertools.pairwise(begun)] == pytest.approx(VOID_PAUSES, abs=0.1)
         assert status["held"] == ["R1M1"]

@@ -48,8 +48,8 @@ def test_the_help_shows_six_commands_first_and_every_command_once_in_a_group() -
 
 
 @pytest.mark.parametrize("name", [name for name, (_, module) in COMMANDS.items() if module == "operate"])
-def test_the_help_of_an_operators_command_has_examples_of_that_command_only(name: str) -> None:
-    examples = league(name, "--help").stdout.partition("examples:\n")[2].splitlines()
+def test_the_help_of_an_operators_command_has_examples_of_that_command_only(name: str, command: Command) -> None:
+    examples = command(name, "--help").out.partition("examples:\n")[2].splitlines()
     assert examples
     assert all(line.split()[:2] == ["league", name] for line in examples)
 

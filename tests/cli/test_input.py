@@ -134,7 +134,7 @@ runpy.run_module("leaguekit", run_name="__main__", alter_sys=True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are not forked there")
-@pytest.mark.parametrize("fork", [1, 2, 3, 4])
+@pytest.mark.parametrize("fork", [1, *(pytest.param(number, marks=pytest.mark.long) for number in (2, 3)), 4])
 def test_ctrl_c_while_processes_are_started_ends_them_all(fork: int, tmp_path: Path) -> None:
     many = ["--players", "2", "--referees", "1", "--announce-lead", "60"]
     options = ["--port", "0", "--data-dir", str(tmp_path), *many]

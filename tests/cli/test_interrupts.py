@@ -84,7 +84,13 @@ def try_moments(name: str, delays: list[float], store: Path, tmp_path: Path) -> 
         interrupt(name, delay, folder)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+# Of the others, each is like one of these.
+OFTEN = ("run", "host", "player", "explain", "verify")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.long) for name in COMMANDS]
+)
 def test_ctrl_c_ends_a_command_soon_after_its_start_and_later(name: str, store: Path, tmp_path: Path) -> None:
     try_moments(name, [0.005, 0.12, 0.5], store, tmp_path)
 

@@ -366,6 +366,16 @@ def test_tie_breaks_that_were_needed_have_columns_and_shared_ranks_are_shown(mon
     assert visible(state, 80, 26, monkeypatch=monkeypatch)[4].split()[-4:] == ["h2h", "SB", "tech.", "points"]
 
 
+def test_a_league_that_is_ranked_by_payoff_says_so_and_ends_its_table_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = live(players=3, ranked_by="The table is ranked by payoff.")
+    for number in (1, 2, 3):
+        state.standings[f"P0{number}"].payoff = 4.5 - number
+    seen = visible(state, 80, 26, monkeypatch=monkeypatch)
+    assert "The table is ranked by payoff." in seen
+    rows = [line.split()[-2:] for line in seen if " P0" in line and "." in line][:3]
+    assert rows == [["99", "3.500"], ["98", "2.500"], ["97", "1.500"]]
+
+
 @pytest.mark.parametrize("columns", [1, 5, 20, 39, 46, 80, 99, 100, 101, 250])
 @pytest.mark.parametrize("lines", [1, 3, 8, 24, 70])
 def test_in_a_terminal_of_any_size_nothing_is_written_beyond_its_edges(

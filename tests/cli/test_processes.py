@@ -35,7 +35,7 @@ def _limited(files: int) -> Callable[[], None]:
     [
         (signal.SIGKILL, "SIGKILL"),
         pytest.param(35, "signal 35", marks=REAL_TIME),
-        pytest.param(34, "SIGRTMIN", marks=REAL_TIME),
+        pytest.param(34, "SIGRTMIN", marks=[REAL_TIME, pytest.mark.long]),
     ],
 )
 def test_a_process_that_any_signal_ends_is_started_again(

@@ -348,3 +348,38 @@ def test_a_knockout_has_its_bracket_and_a_swiss_its_byes_and_points(
     assert "not known yet" not in page.text
     is_knockout = text.startswith("knockout")
     assert ("not known yet" in half.text, "In the lead: " in half.text) == (is_knockout, not is_knockout)
+
+
+def test_a_league_that_is_ranked_by_payoff_has_payoffs_in_its_table_and_files(command: Command, tmp_path: Path) -> None:
+    league = played("prisoners_dilemma", "random", "always_D", "always_C")
+    page = reported(command, league.store(tmp_path / "league.db"), tmp_path / "report")
+    heads, *standings = rows(tmp_path / "report" / "standings.csv")
+    payoffs = [float(row[heads.index("payoff")]) for row in standings]
+    assert payoffs == sorted(payoffs, reverse=True)
+    first = standings[0][heads.index("player_id")]
+    heads, *results = rows(tmp_path / "report" / "results.csv")
+    own = [
+        float(row[heads.index(f"payoff_{side}")])
+        for row in results
+        for side in ("A", "B")
+        if row[heads.index(f"player_{side}_id")] == first
+    ]
+    assert payoffs[0] == pytest.approx(sum(own) / 2)
+    assert f" with a payoff of {payoffs[0]:.3f} per match" in page.text
+    assert "The table is ranked by payoff, the mean of all matches of a player (0 to 5)" in page.text
+    assert "They say nothing about payoffs, which rank the table." in page.text
+    written = (tmp_path / "report" / "index.html").read_text()
+    assert [f'<td class="n points">{payoff:.3f}</td>' in written for payoff in payoffs] == [True] * 3
+    for what in ("standings", "results"):
+        exported = command("export", tmp_path / "league.db", "--what", what, "--format", "csv").out
+        assert exported.partition("\n")[0].count("payoff") == {"standings": 1, "results": 2}[what]
+
+
+def test_a_league_without_payoffs_does_not_mention_them(command: Command, tmp_path: Path) -> None:
+    store = by_hand().store(tmp_path / "league.db")
+    reported(command, store, tmp_path / "report")
+    for file in sorted(FILES):
+        assert "payoff" not in (tmp_path / "report" / file).read_text(), file
+    for what in ("standings", "results"):
+        for form in ("csv", "json"):
+            assert "payoff" not in command("export", store, "--what", what, "--format", form).out

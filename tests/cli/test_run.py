@@ -151,7 +151,7 @@ class OneRefereeIsLate(Processes):
 
 
 @pytest.mark.proves("003-L0145a", "003-L0150a")
-def test_players_register_when_every_referee_has(tmp_path: Path) -> None:
+def test_players_register_when_every_referee_has(tmp_path: Path, command: Callable[..., CommandResult]) -> None:
     options = argparse.Namespace(port=0, resume=None)
     plan = RunPlan(
         league_id="league_in_order",
@@ -171,7 +171,7 @@ def test_players_register_when_every_referee_has(tmp_path: Path) -> None:
             processes.check()
             with contextlib.suppress(CommandError):
                 state = call(manager, {"command": "status"})["state"]
-    events = [json.loads(line)["event"] for line in league("log", store, "--json").stdout.splitlines()]
+    events = [json.loads(line)["event"] for line in command("log", store, "--json").out.splitlines()]
     registered = [event for event in events if event.endswith("Registered")]
     assert registered == ["RefereeRegistered"] * 2 + ["PlayerRegistered"] * 2
 
@@ -206,7 +206,9 @@ def test_plain_lines_tell_of_rounds_matches_the_table_and_the_champion(
         assert re.search(rf"--port.*?default\s+{port}", command(name, "--help").out, re.DOTALL)
 
 
-def test_players_who_are_equal_in_everything_share_the_first_place_and_that_is_said(tmp_path: Path) -> None:
+def test_players_who_are_equal_in_everything_share_the_first_place_and_that_is_said(
+    tmp_path: Path, command: Callable[..., CommandResult]
+) -> None:
     two = ["--players", "2", "--referees", "1", "--strategies", "always_even", "--port", "0"]
     program = league("run", *two, "--data-dir", tmp_path)
     lines = program.stdout.splitlines()
@@ -222,11 +224,11 @@ def test_players_who_are_equal_in_everything_share_the_first_place_and_that_is_s
     # Every other place says the same.
     store = next(tmp_path.glob("agents/*/manager/league.db"))
     page = tmp_path / "report" / "index.html"
-    assert league("report", store, "--out", page.parent).process.returncode == 0
+    assert command("report", store, "--out", page.parent).code == 0
     assert page.read_text().count('<td class="n">1=</td>') == 2
     assert "share the first place with 1 point each; the lot names" in page.read_text()
     assert "listed by a lot." in page.read_text()
-    rows = json.loads(league("export", store, "--what", "standings").stdout)
+    rows = json.loads(command("export", store, "--what", "standings").out)
     assert [(row["rank"], row["shown_rank"], row["decided_by"]) for row in rows] == [(1, "1=", None), (2, "1=", "lot")]
     assert [(row["head_to_head"], row["sonneborn_berger"]) for row in rows] == [(1, 0.5), (1, 0.5)]
 
@@ -548,7 +550,9 @@ def test_an_unknown_key_of_the_settings_file_is_named_with_the_nearest_one(
     assert not (tmp_path / "files").exists()
 
 
-def test_a_run_takes_its_settings_from_a_file_and_options_win(tmp_path: Path) -> None:
+def test_a_run_takes_its_settings_from_a_file_and_options_win(
+    tmp_path: Path, command: Callable[..., CommandResult]
+) -> None:
     (tmp_path / "league.toml").write_text('title = "Cup"\ngame_type = "rock_paper_scissors"\nchoice_seconds = 7\n')
     given = ("--config", tmp_path / "league.toml", "--title", "Winter Cup", "--rounds", "double", "--players", "2")
     done = league("run", "--port", "0", "--referees", "1", "--data-dir", tmp_path, *given)
@@ -556,9 +560,9 @@ def test_a_run_takes_its_settings_from_a_file_and_options_win(tmp_path: Path) ->
     first = done.stdout.splitlines()[0]
     assert re.fullmatch(r"Winter Cup \(winter_cup_[0-9a-z]{4}\): 2 players, 1 referee, rock_paper_scissors", first)
     (store,) = tmp_path.glob("agents/winter_cup_*/manager/league.db")
-    created = json.loads(league("log", store, "--json").stdout.splitlines()[0])["settings"]
+    created = json.loads(command("log", store, "--json").out.splitlines()[0])["settings"]
     assert (created["choice_seconds"], created["rounds"], created["announce_lead"]) == (7.0, "double", 0.0)
     # Each pair meets twice.
-    assert len(json.loads(league("export", store).stdout)) == 2
-    assert league("report", store, "--out", tmp_path / "report").process.returncode == 0
+    assert len(json.loads(command("export", store).out)) == 2
+    assert command("report", store, "--out", tmp_path / "report").code == 0
     assert "<title>Winter Cup</title>" in (tmp_path / "report" / "index.html").read_text()

@@ -76,8 +76,8 @@ def test_a_pipe_has_lines_of_progress(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setattr("leaguekit.cli.simulation_progress.LINE_SECONDS", 0.0)
     _, _, err = simulated(capsys, "--until", "sprt=0,30", "--strategies", "random,random", "--seeds", "3")
     lines = err.splitlines()
-    assert len(lines) == 3
-    assert lines[1].startswith("67%  to a decision: 2 pairs, ")
+    assert len(lines) == 2
+    assert lines[1].startswith("100%  to a decision: 3 pairs, ")
     assert lines[1].endswith(" games per second")
 
 

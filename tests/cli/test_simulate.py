@@ -219,6 +219,43 @@ def test_json_has_the_same_and_nothing_else_is_said(capsys: pytest.CaptureFixtur
     )
 
 
+DILEMMA = ("--game", "prisoners_dilemma(turns=3)", "--strategies", "always_C,always_D,random")
+
+
+def test_strategies_are_compared_by_payoff_if_the_game_ranks_by_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = simulated(capsys, *DILEMMA, "--seeds", "40", "--json", "--out", str(tmp_path / "matches.csv"))
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    taken: dict[str, list[float]] = {}
+    with (tmp_path / "matches.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            for side in ("a", "b"):
+                taken.setdefault(row[f"strategy_{side}"], []).append(float(row[f"payoff_{side}"]))
+    means = {name: sum(payoffs) / len(payoffs) for name, payoffs in taken.items()}
+    assert {row["strategy"]: row["payoff_per_match"] for row in found["strategies"]} == pytest.approx(means, abs=1e-6)
+    assert [row["strategy"] for row in found["strategies"]] == ["always_D", "random", "always_C"]
+    assert [row["better_than"] for row in found["strategies"]] == [["always_C", "random"], ["always_C"], []]
+    for row in found["strategies"]:
+        assert row["interval_95"][0] < row["payoff_per_match"] < row["interval_95"][1]
+    assert "points_per_match" not in out
+    against = {(row["strategy"], row["opponent"]): row["payoff_per_match"] for row in found["against"]}
+    assert (against["always_C", "always_D"], against["always_D", "always_C"]) == (0, 5)
+
+
+def test_the_tables_of_a_game_with_payoffs_are_of_payoffs(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = simulated(capsys, *DILEMMA, "--seeds", "20")
+    assert code == 0
+    assert out.startswith("\nPayoff per match of prisoners_dilemma, row against column\n")
+    assert "\nDifference in payoff per match, row less column (* more than chance)\n" in out
+    assert "\nPayoff per match (0 to 5), by which strategies are compared: all payoffs of a strategy divided" in out
+    assert "oints per match" not in out
+    code, out, _ = simulated(capsys, *DILEMMA, "--seeds", "1")
+    assert "The table is ranked by payoff, the mean of all matches of a player (0 to 5)" in out
+    assert "payoff" in out.splitlines()[1]
+
+
 def test_the_same_seeds_come_to_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     def figures(*arguments: str) -> object:
         found = json.loads(simulated(capsys, "--json", "--seeds", "10", *arguments)[1])
@@ -239,6 +276,10 @@ def test_the_same_seeds_come_to_the_same(capsys: pytest.CaptureFixture[str]) -> 
             "--players 3 is too few for 4 strategies: use --players 4 or more, or name fewer --strategies",
         ),
         (["--faults", "all", "--fresh"], "--fresh cannot be used with --faults all"),
+        (
+            ["--game", "prisoners_dilemma", "--strategies", "random,always_D", "--until", "sprt=0,30"],
+            "--until counts wins, draws and losses, and prisoners_dilemma is ranked by payoff: leave it out, and use",
+        ),
         (["--faults", "crash", "--out", "any.csv"], "--out cannot be used with --faults crash"),
         (
             ["--game", "tic_tac_toe", "--strategies", "random,always_even"],
@@ -425,5 +466,5 @@ def test_a_pipe_has_lines_instead(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     monkeypatch.setattr("leaguekit.cli.simulation_progress.LINE_SECONDS", 0.0)
     _, _, err = simulated(capsys, "--strategies", "random,frequency", "--seeds", "4")
     lines = err.splitlines()
-    assert [line.split()[0] for line in lines] == ["25%", "50%", "75%", "100%"]
+    assert [line.split()[0] for line in lines] == ["25%", "75%", "100%"]
     assert lines[-1].endswith(" matches per second, 0 s left")

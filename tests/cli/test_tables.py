@@ -146,3 +146,13 @@ def test_a_row_is_read_back_as_it_was_written(text: str) -> None:
 
 def test_a_row_is_one_line() -> None:
     assert csv_row(["R1M1", 3, None, "=1+1"]) == "R1M1,3,,'=1+1\n"
+
+
+def test_a_table_that_is_ranked_by_payoff_ends_with_it() -> None:
+    row = {"rank": 1, "player_id": "P01", "display_name": "One", "played": 1, "wins": 0, "draws": 1, "losses": 0}
+    text = standings_table([row | {"points": 1, "payoff": 2.25}, row | {"points": 12, "payoff": -10.0}])
+    assert [line[-15:] for line in text.splitlines() if "─" not in line] == [
+        "points   payoff",
+        "     1    2.250",
+        "    12  -10.000",
+    ]

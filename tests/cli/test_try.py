@@ -123,7 +123,7 @@ def test_messages_come_in_full_where_a_program_reads_them(league: Any) -> None:
 @pytest.mark.parametrize(
     ("answer", "wrong", "end"),
     [
-        (lambda call: b"hello", "wrong: ", "Your agent lost without play: P01 gave no valid answer in time"),
+        (lambda call: b"hello", "wrong: ", "Your agent lost without play: P01 gave no valid answer - P02 wins"),
         (changed("GAME_INVITATION", accept=False), None, "Your agent lost without play: P01 refused the invitation"),
         (
             lambda call: good(call) if call["method"] == "ping" else b'{"jsonrpc":"2.0","id":1,"error":{"code":1}}',
@@ -132,11 +132,10 @@ def test_messages_come_in_full_where_a_program_reads_them(league: Any) -> None:
         ),
     ],
 )
-@pytest.mark.longest
+@pytest.mark.long
 def test_an_agent_that_answers_wrongly_is_told_what_was_wrong(
     league: Any, answer: Any, wrong: str | None, end: str
 ) -> None:
-    """The referee waits for a better answer until the time is over: six seconds each."""
     with agent(answer) as url:
         done = league("try", url)
     assert done.code == 1

@@ -101,7 +101,9 @@ async def test_a_run_that_waits_for_the_operator_says_so_once_with_the_command(
             await hall.post("report_match_void", void)
             said = await shown(hall)
             if attempt < MAX_VOIDS:
-                assert said == ["The league waits for a pause to end: the last attempt at R1M1 was void"]
+                assert said == [
+                    "The league waits for a pause to end: the last attempt at R1M1 was void; `league log` says why"
+                ]
         why = "R1M1 came to nothing too often (`league rematch --held`, or `league correct`)"
         token = shlex.quote(str(tmp_path / "of manager" / "admin_token"))
         where = f"--manager http://127.0.0.1:8000/mcp --admin-token-file {token}"

@@ -10,6 +10,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from leaguekit.web.api_types import Change, ChangedItems, Live, RemovedKeys
 from tests.certificates import make_certificate, server_side
 from tests.cli.conftest import CommandResult
 from tests.cli.test_live_view import league, live, row
-from tests.programs import Program
+from tests.programs import SECONDS, Program
 from tests.programs import league as carried_out
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -334,15 +335,33 @@ def _read(terminal: int, until: str) -> str:
     return text.decode()
 
 
+# It moves when the test closes its connection, and takes the first free cell: the match ends with the seventh move.
+WAITS = """
+import asyncio
+
+async def choose(ctx):
+    reader, writer = await asyncio.open_connection("127.0.0.1", {port})
+    await reader.read()
+    writer.close()
+    return ctx.valid_options[0]
+"""
+
+
 def test_the_moves_of_a_match_are_seen_while_it_is_played(tmp_path: Path) -> None:
-    few = ["--players", "2", "--referees", "1", "--game", "tic_tac_toe", "--move-delay", "0.4"]
-    with Program("run", "--port", "0", "--data-dir", tmp_path, *few, "--stay") as run:
-        manager = run.said(r"manager: (http://\S+)")[1]
-        states = carried_out("watch", "--manager", manager, "--json")
-    playing = [match for line in states.stdout.splitlines() for match in json.loads(line)["playing"].values()]
-    boards = [match["position"]["board"] for match in playing if match.get("position")]
-    marks = [9 - board.count(".") for board in boards]
-    assert marks == sorted(marks)
-    assert len(set(marks)) > 2
-    # Each turn has its own clock.
-    assert len({match["deadline"] for match in playing if match.get("position")}) > 1
+    few = ["--players", "2", "--referees", "1", "--game", "tic_tac_toe", "--strategies", "waits:choose"]
+    with socket.create_server(("127.0.0.1", 0)) as asks:
+        asks.settimeout(SECONDS)
+        (tmp_path / "waits.py").write_text(WAITS.format(port=asks.getsockname()[1]))
+        files = ["--data-dir", tmp_path / "files"]
+        with Program("run", "--port", "0", *files, *few, "--stay", cwd=tmp_path) as run:
+            manager = run.said(r"manager: (http://\S+)")[1]
+            with Program("watch", "--manager", manager, "--json") as watch:
+                for marks in range(7):
+                    asking, _ = asks.accept()
+                    with asking:
+                        watch.said(rf'"board": ?"[^".]{{{marks}}}\.')
+                assert watch.ended() == 0
+    states = [match for line in watch.stdout.splitlines() for match in json.loads(line)["playing"].values()]
+    boards = [match["position"]["board"] for match in states if match.get("position")]
+    marks_seen = [9 - board.count(".") for board in boards]
+    assert marks_seen == sorted(marks_seen)

@@ -1,4 +1,4 @@
-"""The kit for authors of formats, the texts of ``--format``, and the four formats in random tournaments."""
+"""The kit for authors of formats, the texts of ``--format``, and schedules."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from leaguekit.formats import FORMATS, find_format, parse_call, parse_format
 from leaguekit.formats.base import Drawn, Ended, Format, FormatError, PairingEngine, Tournament
 from leaguekit.formats.gauntlet import Gauntlet
-from leaguekit.formats.knockout import Knockout
 from leaguekit.formats.round_robin import RoundRobin
 from leaguekit.formats.swiss import Swiss
 from leaguekit.formats.testing import check_format, play_tournament
@@ -168,95 +165,6 @@ def test_in_a_gauntlet_the_challengers_meet_everybody_and_the_others_only_them()
     assert Gauntlet(3).fault(3) == "a gauntlet of 3 challengers needs more than 3 players"
     assert "Each of the first 3" in Gauntlet(3).advancement
     assert "once" in Gauntlet().advancement
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.integers(2, 40), st.integers(0, 10**6), st.sampled_from((1, 3)), st.booleans())
-def test_a_knockout_has_one_decided_pairing_less_than_players(
-    size: int, seed: int, best_of: int, third_place: bool
-) -> None:
-    made = Knockout(best_of, third_place)
-    tournament, ended, drawn = play_tournament(made, size, seed)
-    ties = [tie for stage in made.stages(tournament) for tie in stage.ties]
-    has_third_place = third_place and size >= 4
-    assert len(ties) == size - 1 + has_third_place
-    assert len({frozenset(tie.players) for tie in ties}) == len(ties)
-    losers = Counter(tie.loser for tie in (ties[:-1] if has_third_place else ties))
-    assert losers == Counter(set(tournament.entrants) - {ended.ranking[0]}), "everybody but the champion loses once"
-    for tie in ties:
-        assert len(tie.games) <= best_of + 1
-        # The sides are swapped from game to game.
-        assert all(one.a == other.b for one, other in zip(tie.games, tie.games[1:], strict=False))
-    final = made.stages(tournament)[-1].ties[0]
-    assert ended.ranking[:2] == [final.winner, final.loser]
-    if has_third_place:
-        assert ended.ranking[2:4] == [ties[-1].winner, ties[-1].loser]
-    assert all(not one.byes for one in drawn), "a rest in a knockout is not a win"
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(2, 20), st.integers(0, 10**6))
-def test_in_a_swiss_the_sides_and_the_byes_are_even(size: int, seed: int) -> None:
-    """FIDE, C.04.1.4, C.04.1.6 and C.04.1.7."""
-    tournament, _, _ = play_tournament(Swiss(), size, seed, engine=Py4Swiss(), withdrawals=False)
-    byes = Counter(player for past in tournament.rounds for player in past.byes)
-    assert max(byes.values(), default=0) <= 1
-    assert all(len(past.byes) == size % 2 for past in tournament.rounds)
-    for player in tournament.entrants:
-        sides = [
-            game.a == player
-            for past in tournament.rounds
-            for game in past.games
-            if not game.forfeit and player in (game.a, game.b)
-        ]
-        # For players in the lead, the last round is an exception.
-        before = sides[:-1]
-        assert abs(2 * sum(before) - len(before)) <= 2
-        assert not any(len({*before[start : start + 3]}) == 1 for start in range(len(before) - 2))
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(2, 16), st.integers(0, 10**9), st.integers(1, 9))
-def test_in_a_swiss_players_meet_again_only_if_there_is_no_other_way(size: int, seed: int, rounds: int) -> None:
-    """FIDE, C.04.1.2."""
-    _check_meetings(size, seed, rounds)
-
-
-@pytest.mark.long
-@settings(max_examples=2_000, deadline=None)
-@given(st.integers(2, 14), st.integers(0, 10**9), st.integers(1, 9))
-def test_in_thousands_of_swiss_tournaments_they_do_not_meet_again_either(size: int, seed: int, rounds: int) -> None:
-    _check_meetings(size, seed, rounds)
-
-
-def _check_meetings(size: int, seed: int, rounds: int) -> None:
-    made = Swiss(rounds)
-    if made.fault(size) is not None:
-        return
-    tournament, _, _ = play_tournament(made, size, seed, engine=Py4Swiss())
-    met: set[frozenset[str]] = set()
-    had_bye: Counter[str] = Counter()
-    for number, past in enumerate(tournament.rounds):
-        pairs = [frozenset((game.a, game.b)) for game in past.games]
-        if met & {*pairs}:
-            players = sorted({player for pair in pairs for player in pair} | past.byes.keys())
-            fewest = min(had_bye[player] for player in players)
-            resting = [player for player in players if had_bye[player] == fewest] if len(players) % 2 else [""]
-            for bye in resting:
-                assert not _can_pair([one for one in players if one != bye], met), f"round {number + 1}"
-        met |= {frozenset((game.a, game.b)) for game in past.games if not game.forfeit}
-        had_bye.update([*past.byes])
-
-
-def _can_pair(players: list[str], met: set[frozenset[str]]) -> bool:
-    """Whether these players can be paired so that nobody meets anybody again."""
-    if not players:
-        return True
-    first, *others = players
-    return any(
-        frozenset((first, other)) not in met and _can_pair([one for one in others if one != other], met)
-        for other in others
-    )
 
 
 def test_a_repetition_happens_only_when_it_must() -> None:

@@ -117,7 +117,7 @@ def test_each_outcome_is_as_likely_as_its_weight() -> None:
 
 def test_only_a_game_with_odds_or_a_roll_has_chance() -> None:
     with_chance = [game.name for game in (DICE, *games.GAMES.values()) if has_chance(game)]
-    assert with_chance == ["dice", "even_odd", "prisoners_dilemma"]
+    assert with_chance == ["dice", "even_odd"]
     with pytest.raises(NotImplementedError, match="tic_tac_toe has neither odds nor a roll of its own"):
         games.GAMES["tic_tac_toe"].roll(None, b"", 0)
 

@@ -7,9 +7,10 @@ import re
 import pytest
 
 from leaguekit import games
-from leaguekit.games.base import Outcome
+from leaguekit.games.base import Outcome, has_chance
 from leaguekit.games.prisoners_dilemma import PrisonersDilemma
 from leaguekit.games.testing import check_game
+from leaguekit.match.move_messages import promise
 from leaguekit.protocol.errors import ProtocolError
 
 
@@ -45,7 +46,8 @@ def test_a_side_sees_what_both_did_and_not_what_the_other_one_chooses_now() -> N
     assert game.view(position, "A") == {"turns": 4, "played": 2, "you": "CD", "opponent": "DD"}
     assert game.view(position, "B") == {"turns": 4, "played": 2, "you": "DD", "opponent": "CD"}
     assert game.view(position, None) == {"turns": 4, "played": 2, "A": "CD", "B": "DD"}
-    assert game.picture(game.view(position, None)) == {"kind": "text", "text": "A        CD\nB        DD"}
+    public = {"kind": "text", "text": "A        CD\nB        DD", "caption": "A is {A}, B is {B}"}
+    assert game.picture(game.view(position, None)) == public
     assert game.picture(game.view(position, "B")) == {"kind": "text", "text": "you      DD\nopponent CD"}
 
 
@@ -98,3 +100,10 @@ def test_only_the_two_letters_are_moves() -> None:
     assert game.fault(after(PrisonersDilemma(turns=1), "CC"), "A", "C") is None
     last = PrisonersDilemma(turns=1)
     assert last.fault(after(last, "CC"), "A", "C") == "The game is over"
+
+
+@pytest.mark.parametrize(("noise", "has"), [(0, False), (0.001, True)])
+def test_without_noise_there_is_no_chance_and_nothing_to_commit_to(noise, has) -> None:
+    game = PrisonersDilemma(noise=noise)
+    assert has_chance(game) is has
+    assert promise(game, bytes(32)) == ("00" * 32 if has else None)

@@ -194,6 +194,28 @@ def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str,
     run(played())
 
 
+def test_a_table_that_is_ranked_by_payoff_has_a_column_for_it_and_says_so(tmp_path: Path) -> None:
+    async def played() -> None:
+        game = {"game_type": "prisoners_dilemma", "game_args": {"turns": 1}, "payoff_range": (0, 5)}
+        async with ServedLeague(tmp_path, **game) as house, served_gateway(house.url, tmp_path) as place:
+            await house.referee()
+            await house.player("Bob")
+            async with page_at(f"{place.base}/") as page:
+                said = page.get_by_text("The table is ranked by payoff, the mean of all matches of a player.")
+                assert not await said.is_visible()
+                await play_in_page(page, "Ada")
+                await said.wait_for()
+                await page.get_by_role("columnheader", name="Payoff").wait_for()
+                # The page asks for the table from time to time.
+                await page.locator("#standings tr:first-child td:last-child", has_not_text="0.000").wait_for()
+                payoffs = await page.locator("#standings td:last-child").all_text_contents()
+                assert "".join(payoffs) in ("3.0003.000", "5.0000.000", "1.0001.000")
+            await house.over
+
+    run(played())
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("game", "buttons", "marks"),
     # One cell is chosen, or a column.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -598,6 +600,38 @@ def test_a_game_that_cannot_have_been_played_so_is_found(change: Callable[[str],
     (found,) = findings(log.lines())
     assert "(R1M1): expected choices that tic_tac_toe allows, found P01's " in found
     assert why in found
+
+
+@functools.cache
+def with_payoffs() -> Played:
+    return played("prisoners_dilemma", "random", "always_D", "always_C")
+
+
+def test_a_false_payoff_is_found() -> None:
+    assert findings(with_payoffs().log) == []
+    log = Log(with_payoffs().log)
+    payoffs = log.of("ResultRecorded")["result"]["details"]["payoffs"]
+    player = next(iter(payoffs))
+    true = f"{player}': {payoffs[player]}"
+    payoffs[player] += 0.02
+    (found,) = findings(log.lines())
+    assert re.search(rf"expected the payoffs .*{true}.*, found the payoffs .*{player}': {payoffs[player]}", found)
+
+
+def test_a_payoff_in_the_table_that_is_not_the_mean_of_the_results_is_found() -> None:
+    audit = audited(with_payoffs().log)
+    assert audit.findings == []
+    second = list(audit.league.table.standings())[1]
+    row = audit.league.table.rows[second]
+    true = row.payoff
+    row.count_payoff(0.5)
+    row.count_payoff(0.7, -1)
+    audit.league.table.add_player(second, "has been touched")
+    (found,) = [str(finding) for finding in audit.close()]
+    expected, _, in_the_table = found.partition(", found ")
+    assert f"{second} with" in expected
+    assert f"and a payoff of {true:g}" in expected
+    assert in_the_table.endswith(f"and a payoff of {row.payoff:g}")
 
 
 def test_an_eventful_league_passes_and_what_referees_did_not_tell_is_counted() -> None:

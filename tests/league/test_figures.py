@@ -64,7 +64,7 @@ def test_before_anything_is_played_there_is_nothing_to_tell() -> None:
     found = figures(Play(players=2, referees=1).league)
     assert [line.rating for line in found.lines] == [None, None]
     assert (found.equality, found.champions_chance, found.points) == (None, None, {"P01": [], "P02": []})
-    assert found.sentences[-1] == "No match has been played yet, so there is nothing to tell from chance."
+    assert found.sentences[-1] == "No rated match has been played yet, so there is nothing to tell from chance."
     assert figures(Play().league).lines == []
 
 

@@ -14,6 +14,8 @@ from leaguekit.league.audit import Audit
 from leaguekit.league.events import Event, ResultRecorded
 from leaguekit.league.outcomes import judge, read_record
 from leaguekit.league.records import Match
+from leaguekit.league.recount import count_result, recount_table
+from leaguekit.league.standings import Table
 from leaguekit.league.ties import first_place
 from leaguekit.match.draw import commitment, match_seed, record_sha256
 from leaguekit.protocol import messages as m
@@ -236,6 +238,33 @@ def test_the_first_place_names_the_payoff_and_other_payoffs_are_other_places() -
     rows = play.league.table.placed_rows()
     assert [row.payoff for row in rows] == [played(match)[0]["chance"], 0, 0]
     assert (rows[0].shown_rank, rows[1].decided_by) == ("1", None)
-    assert first_place(rows, is_over=True) == (
-        f"Champion: {match.a} with 3 points and a payoff of {rows[0].payoff:g} per match"
-    )
+    assert first_place(rows, is_over=True) == (f"Champion: {match.a} with a payoff of {rows[0].payoff:.3f} per match")
+
+
+def test_only_players_with_equal_payoffs_and_points_need_a_tie_break() -> None:
+    def results(payoffs: dict[tuple[str, str], tuple[float, float]]) -> list[m.MatchResult]:
+        """Of wins of the first of each pair."""
+        return [
+            m.MatchResult(
+                winner=won,
+                score={won: 3, lost: 0},
+                details=m.ResultDetails(choices={}, drawn_number=None, status="WIN", payoffs={won: one, lost: other}),
+            )
+            for (won, lost), (one, other) in payoffs.items()
+        ]
+
+    # Everybody has three points from a circle, and P01 has another payoff than the two others.
+    played_out = results({("P01", "P02"): (5, 1), ("P02", "P03"): (3, 0), ("P03", "P01"): (4, 0)})
+    table = Table(("head_to_head", "wins"), payoff_range=(0, 10))
+    for player in ("P01", "P02", "P03"):
+        table.add_player(player, player)
+    for result in played_out:
+        table.count(result)
+    rows = table.placed_rows()
+    assert [(row.player_id, row.payoff, row.head_to_head, row.decided_by) for row in rows] == [
+        ("P01", 2.5, None, None),
+        ("P02", 2.0, 3, None),
+        ("P03", 2.0, 0, "head_to_head"),
+    ]
+    counted = recount_table(table.rows, map(count_result, played_out), ("head_to_head", "wins"), None, (0, 10))
+    assert [(row.player_id, row.payoff) for row in counted] == [("P01", 2.5), ("P02", 2.0), ("P03", 2.0)]

@@ -6,19 +6,21 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from leaguekit.league import events as e
 from leaguekit.league import snapshot
 from leaguekit.league.audit import Audit
 from leaguekit.league.sentences import EventFormatter
-from leaguekit.league.settings import Settings
+from leaguekit.league.settings import Settings, with_game
 from leaguekit.league.standings import PlacedRow
 from leaguekit.league.state import League
-from leaguekit.league.ties import describe_order, first_place, score_text, tie_sentences
+from leaguekit.league.ties import describe_order, first_place, payoff_sentence, score_text, tie_sentences
 from tests.league.play import BY_ID, Play, drawn, failed, won
 
-DEFAULT = Settings(league_id="any").tie_breaks
+DEFAULT_SETTINGS = Settings(league_id="any")
+DEFAULT = DEFAULT_SETTINGS.tie_breaks
 SEED = "5e" * 32
 EQUAL_IN = "points, head-to-head, Sonneborn–Berger, wins and technical losses"
 # The log of a league of two players with one draw, as version 1 wrote it.
@@ -202,3 +204,30 @@ def test_a_league_of_an_older_release_keeps_the_id_as_its_last_tie_break() -> No
         "lower id."
     ]
     assert first_place(rows, is_over=True).endswith("; the lower id names P01 champion")
+
+
+def test_a_league_that_is_ranked_by_payoff_says_so() -> None:
+    settings = with_game(Settings(league_id="any", game_type="prisoners_dilemma"))
+    assert payoff_sentence(settings) == (
+        "The table is ranked by payoff, the mean of all matches of a player (0 to 5); points decide only between equal "
+        "payoffs."
+    )
+    assert describe_order(settings).startswith("payoff, points, head-to-head, ")
+    assert payoff_sentence(with_game(DEFAULT_SETTINGS)) == ""
+
+
+def test_in_a_format_that_ranks_the_players_itself_payoffs_do_not_count() -> None:
+    settings = with_game(Settings(league_id="any", game_type="prisoners_dilemma", format="knockout"))
+    assert settings.payoff_range is UNSET
+    assert payoff_sentence(settings) == ""
+
+
+def test_players_with_equal_payoffs_have_sentences_with_the_payoff() -> None:
+    equal = {"payoff": 2.5, "head_to_head": 3}
+    rows = [row(1, 4, **equal), row(2, 4, **equal, decided_by="head_to_head"), row(3, 9, payoff=1.0)]
+    assert tie_sentences(rows, DEFAULT, 5) == [
+        "P01 and P02 have a payoff of 2.500 and 4 points each; head-to-head decided."
+    ]
+    shared = {"payoff": 2.5, "shown_rank": "1="}
+    (sentence,) = tie_sentences([row(1, 4, **shared), row(2, 4, **shared, decided_by="lot")], DEFAULT, 5)
+    assert sentence == f"P01 and P02 are equal in payoff, {EQUAL_IN}; they share the place, listed by a lot."

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leaguekit.agents.logs import restored_logging
@@ -340,8 +340,6 @@ async def _carry_out(steps: list[Step]) -> None:
         assert broken.said == []
 
 
-# Each is a whole league: the suite tries fewer of them than of other inputs.
-@settings(max_examples=40 if settings().max_examples == 100 else settings().max_examples)
 @given(OPENINGS, st.lists(STEPS, min_size=3, max_size=25))
 def test_no_sequence_of_requests_breaks_the_manager(opening: list[Step], steps: list[Step]) -> None:
     loop.run(_carry_out([*opening, *steps]))

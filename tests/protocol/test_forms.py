@@ -176,7 +176,15 @@ def _case(row: Requirement) -> Any:
     return pytest.param(row, id=row.id, marks=() if row.id in IN_FORM else mark)
 
 
-EACH_ROW = pytest.mark.parametrize("row", [_case(row) for row in GENERAL])
+def _rows_of_messages() -> Iterator[Any]:
+    """The rows of each message together."""
+    for name in dict.fromkeys(row.message for row in GENERAL):
+        rows = [row for row in GENERAL if row.message == name]
+        marks = [mark for row in rows for mark in _case(row).marks]
+        yield pytest.param(rows, id="every message" if name == "*" else str(name), marks=marks)
+
+
+ROWS_OF_EACH_MESSAGE = pytest.mark.parametrize("rows", [*_rows_of_messages()])
 
 
 def _rows_at(exceptions: Iterable[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
@@ -199,28 +207,32 @@ def test_a_field_that_we_send_is_as_its_row_says_unless_a_decision_settles_it(ro
     assert has_the_form == ((row.id[:3], row.message, row.path) not in _rows_at(EXCEPTIONS))
 
 
-@EACH_ROW
-def test_a_value_that_a_field_rule_forbids_is_refused_by_path(row: Requirement) -> None:
-    assert row.rule is not None
-    forbidden = [number for number, candidate in enumerate(CANDIDATES) if not _accepts(row.rule, candidate)]
-    cases = [
-        (CANDIDATES[number], *case) for number in forbidden for case in _refusals(row.message, row.path or "", number)
-    ]
-    assert cases
-    for candidate, reported, is_refused in cases:
-        if not is_refused:
-            elsewhere = any(one.rule is not None and _accepts(one.rule, candidate) for one in _rules_at(row))
-            settled = (row.message, row.path) in GIVES_WAY or (elsewhere and row.decision is not None)
-            assert settled, f"{candidate!r} is taken at {reported}"
+@ROWS_OF_EACH_MESSAGE
+def test_a_value_that_a_field_rule_forbids_is_refused_by_path(rows: list[Requirement]) -> None:
+    for row in rows:
+        assert row.rule is not None
+        forbidden = [number for number, candidate in enumerate(CANDIDATES) if not _accepts(row.rule, candidate)]
+        cases = [
+            (CANDIDATES[number], *case)
+            for number in forbidden
+            for case in _refusals(row.message, row.path or "", number)
+        ]
+        assert cases, row.id
+        for candidate, reported, is_refused in cases:
+            if not is_refused:
+                elsewhere = any(one.rule is not None and _accepts(one.rule, candidate) for one in _rules_at(row))
+                settled = (row.message, row.path) in GIVES_WAY or (elsewhere and row.decision is not None)
+                assert settled, f"{row.id}: {candidate!r} is taken at {reported}"
 
 
-@EACH_ROW
-def test_a_field_that_every_document_requires_must_be_there(row: Requirement) -> None:
-    for carrier in _carriers(row.message, row.path or ""):
-        value = msgspec.json.decode(carrier)
-        container, key, reported = next(_places(value, row.path or ""))
-        del container[key]
-        of_a_map = (row.path or "").endswith("{}")
-        refused = _refused_at(value, reported.rpartition(".")[0] if of_a_map else reported)
-        if _required_by_all(row) and row.decision is None and (row.message, row.path) not in JUDGED_LATER:
-            assert refused, f"{reported} may be left out"
+@ROWS_OF_EACH_MESSAGE
+def test_a_field_that_every_document_requires_must_be_there(rows: list[Requirement]) -> None:
+    for row in rows:
+        for carrier in _carriers(row.message, row.path or ""):
+            value = msgspec.json.decode(carrier)
+            container, key, reported = next(_places(value, row.path or ""))
+            del container[key]
+            of_a_map = (row.path or "").endswith("{}")
+            refused = _refused_at(value, reported.rpartition(".")[0] if of_a_map else reported)
+            if _required_by_all(row) and row.decision is None and (row.message, row.path) not in JUDGED_LATER:
+                assert refused, f"{row.id}: {reported} may be left out"

@@ -40,7 +40,7 @@ class Yard:
         format_text: str = "round_robin",
     ) -> None:
         self.root, self.store = root, str(store)
-        self._files = [*_free_ports(1 + referees + players)]
+        self._files = [*free_ports(1 + referees + players)]
         ports = iter(self._files)
         port = next(ports)
         self.manager_url = f"http://127.0.0.1:{port}/mcp"
@@ -122,10 +122,14 @@ class Yard:
         return "\n".join(f"--- {path.name}\n{path.read_text()[-2_000:]}" for path in sorted(self.root.glob("*.txt")))
 
     def log(self) -> list[e.Event]:
-        return asyncio.run(_events(self.store))
+        return read_events(self.store)
 
 
-async def _events(store: str) -> list[e.Event]:
+def read_events(store: str) -> list[e.Event]:
+    return asyncio.run(_read_events(store))
+
+
+async def _read_events(store: str) -> list[e.Event]:
     reader = await open_reader(store)
     try:
         return [e.decode(one.event) for one in await reader.read()]
@@ -145,7 +149,7 @@ def table(events: Iterable[e.Event]) -> list[tuple[Any, ...]]:
     ]
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> tuple[int, ...]:
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [one.getsockname()[1] for one in sockets]
+        return tuple(one.getsockname()[1] for one in sockets)

@@ -46,7 +46,7 @@ def run_campaign(seeds: range, faults: FaultKind = "all", *, as_json: bool = Fal
 @pytest.mark.parametrize("kinds", ["none", "network", "crash", "outage", "all"])
 def test_leagues_end_as_they_must_whatever_goes_wrong(kinds: FaultKind) -> None:
     results = [run_scenario(Scenario(seed, SETUP, kinds)) for seed in range(1, 7)]
-    assert [(one.scenario.command, one.violations) for one in results if one.violations] == []
+    assert [(one.scenario.command(), one.violations) for one in results if one.violations] == []
     assert any(one.outcome.crashes for one in results) == (kinds in ("crash", "all"))
     assert any("lost" in one.outcome.injected for one in results) == (kinds in ("network", "all"))
     if kinds != "all":
@@ -88,7 +88,7 @@ def test_a_seed_keeps_its_league() -> None:
 
 def test_varied_leagues_end_as_they_must() -> None:
     results = [run_scenario(random_scenario(seed)) for seed in range(6, 13)]
-    assert [(one.scenario.command, one.violations) for one in results if one.violations] == []
+    assert [(one.scenario.command(), one.violations) for one in results if one.violations] == []
     assert len({one.scenario.setup.players for one in results}) > 3
     assert {one.scenario.setup.game for one in results} == {*GAMES}
     # Records that are posted before the report.
@@ -154,7 +154,7 @@ def _digests(hash_seed: str, seeds: Sequence[int]) -> set[str]:
 
 
 def test_the_same_seed_gives_the_same_bytes_in_the_log_in_any_process_and_any_order() -> None:
-    seeds = range(7, 12)
+    seeds = range(7, 10)
     first = _digests("1", seeds)
     assert len({line.split()[1] for line in first}) == len(seeds)
     assert _digests("2", seeds[::-1]) == first

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.league.settings import Settings
+from leaguekit.league.settings import Settings, plain_format
 from leaguekit.player.context import Context
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.messages import MatchResult
@@ -142,3 +142,25 @@ def test_a_league_that_is_broken_off_does_not_count() -> None:
     comparison = Comparison(GAME, entrants("random", "frequency", "alternating"), 3)
     next(comparison.play_rounds(1))
     assert comparison.sums.leagues == 0
+
+
+@pytest.mark.parametrize("text", ["round_robin", "round_robin(legs=2)"])
+def test_payoffs_of_leagues_that_were_played_apart_are_those_of_all_together(text: str) -> None:
+    settings = Settings(league_id="simulation", game_type="prisoners_dilemma(turns=2)", **plain_format(text))
+    named = entrants("random", "always_C", "always_D")
+    together, apart = (Comparison("", named, 4, settings=settings) for _ in range(2))
+    taken = dict.fromkeys(together.names, 0.0)
+    matches = dict.fromkeys(together.names, 0)
+    for seed in range(6):
+        results: list[MatchResult] = []
+        together.play(seed, lambda _match, result, results=results: results.append(result))
+        for result in results:
+            for player, payoff in (result.details.payoffs or {}).items():
+                taken[together.strategy_of[player]] += payoff
+                matches[together.strategy_of[player]] += 1
+    for seeds in (range(2), range(2, 6)):
+        apart.counted.add(apart.play_leagues(seeds))
+    assert apart.counted == together.counted
+    assert together.payoffs is not None
+    for place, name in enumerate(together.names):
+        assert together.payoffs.strategy(place).mean == pytest.approx(taken[name] / matches[name])

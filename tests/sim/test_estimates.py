@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from leaguekit.sim.estimates import MIN_LEAGUES, Estimate, Sums, _quantile
+from leaguekit.sim.estimates import MIN_LEAGUES, Estimate, Scale, Sums, _quantile
 
 WON, DRAWN, LOST = [0, 3, 0, 0], [0, 1, 1, 0], [0, 0, 3, 0]
 
@@ -143,3 +143,24 @@ def test_a_difference_that_is_called_detectable_is_found_about_as_often_as_state
     stated = sum(sums.detectable() or 3.0 for sums in played) / len(played)
     assert stated <= 3 * advantage <= 1.1 * stated
     assert sum(sums.difference(0, 1).sign > 0 for sums in played) / len(played) >= 0.86
+
+
+@pytest.mark.parametrize("lowest", [-2.5, 0.0, 1.0])
+def test_payoffs_have_the_intervals_of_points_on_their_own_scale(lowest: float) -> None:
+    """A payoff that is three halves of the points, above the lowest one, has an interval that is so, too."""
+    leagues = [WON] * 6 + [DRAWN] * 3 + [LOST] * 5
+    points, payoffs = sums_of(leagues), Sums.of(2, Scale.of_payoffs(lowest, lowest + 4.5))
+    for league in leagues:
+        sums = [round(1_000_000 * (lowest + 1.5 * one)) for one in league]
+        payoffs.add((1, 1), [payoffs.scale.count_of(one, 1) if at in (1, 2) else 0 for at, one in enumerate(sums)], 0)
+    for of_payoffs, of_points, above in (
+        (payoffs.strategy(0), points.strategy(0), lowest),
+        (payoffs.against(1, 0), points.against(1, 0), lowest),
+        (payoffs.difference(0, 1), points.difference(0, 1), 0),
+    ):
+        assert of_payoffs.mean == pytest.approx(above + 1.5 * of_points.mean)
+        assert of_payoffs.bounds == pytest.approx(tuple(above + 1.5 * bound for bound in of_points.bounds))
+    more_points, more_payoffs = sums_of(leagues * 9), Sums.of(2, payoffs.scale)
+    for league in leagues * 9:
+        more_payoffs.add((1, 1), [1_500_000 * one for one in league], 0)
+    assert more_payoffs.detectable() == pytest.approx(1.5 * more_points.detectable())

@@ -20,8 +20,8 @@ from leaguekit.sim.simulated_league import SimulatedLeague
 @pytest.mark.parametrize("kinds", ["none", "all"])
 def test_a_league_in_each_format_ends_as_it_must_whatever_goes_wrong(text: str, kinds: FaultKind) -> None:
     results = [run_scenario(Scenario(seed, LeagueSetup(players=5, format=text), kinds)) for seed in (1, 2, 3)]
-    assert [(one.scenario.command, one.violations) for one in results if one.violations] == []
-    assert all("--format" in one.scenario.command for one in results)
+    assert [(one.scenario.command(), one.violations) for one in results if one.violations] == []
+    assert all("--format" in one.scenario.command() for one in results)
     for one in results:
         league = fold(map(e.decode, one.outcome.events))
         assert league.state == "LEAGUE_COMPLETED"
@@ -41,7 +41,7 @@ def test_in_half_of_the_swiss_leagues_with_all_faults_a_player_comes_in_late_and
     other = make_fault_plan(late[0].seed, "all", setup.agent_names())
     assert (other.rates, other.outages, other.clock_steps) == (late[0].rates, late[0].outages, late[0].clock_steps)
     results = [run_scenario(Scenario(plan.seed, setup, "all")) for plan in late[:4]]
-    assert [(one.scenario.command, one.violations) for one in results if one.violations] == []
+    assert [(one.scenario.command(), one.violations) for one in results if one.violations] == []
     assert all(one.outcome.injected["late player"] for one in results)
     for one in results:
         league = fold(map(e.decode, one.outcome.events))

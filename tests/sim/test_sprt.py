@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from leaguekit.player.context import Context
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim.direct import Entrant
-from leaguekit.sim.pairs import PairedGames
+from leaguekit.sim.pairs import PairedGames, PairedTest
 from leaguekit.sim.sprt import BOUND, SequentialTest
 
 PAIRS = st.lists(st.integers(0, 500), min_size=5, max_size=5).filter(any)
@@ -69,10 +69,9 @@ def test_the_interval_narrows_around_the_difference() -> None:
 def test_pairs_are_those_of_their_seeds(game: str) -> None:
     def played(*seeds: int) -> list[int]:
         entrants = [Entrant(name, STRATEGIES[name]) for name in ("random", "frequency")]
-        games = PairedGames(game, *entrants, SequentialTest.of(0, 30))
-        for seed in seeds:
-            games.play(seed)
-        return games.test.pairs
+        paired = PairedTest.of(SequentialTest.of(0, 30))
+        paired.add(PairedGames(game, *entrants).play_pairs(seeds))
+        return paired.test.pairs
 
     assert played(*range(40)) == played(*range(40)) != played(*range(40, 80))
     assert played(*range(40)) == played(*reversed(range(40)))
@@ -81,15 +80,14 @@ def test_pairs_are_those_of_their_seeds(game: str) -> None:
 def test_both_games_of_a_pair_have_the_same_chance_and_swapped_sides() -> None:
     """Whoever says even wins if the drawn number is even: so the same strategy wins both games of a pair."""
     entrants = [Entrant(name, STRATEGIES[name]) for name in ("always_even", "always_odd")]
-    games = PairedGames("even_odd", *entrants, SequentialTest.of(0, 30))
-    for seed in range(50):
-        games.play(seed)
-    lost, *between, won = games.test.pairs
+    paired = PairedTest.of(SequentialTest.of(0, 30))
+    paired.add(PairedGames("even_odd", *entrants).play_pairs(range(50)))
+    lost, *between, won = paired.test.pairs
     assert between == [0, 0, 0]
     assert lost > 10
     assert won > 10
     # Each strategy has chosen once per game.
-    assert [one.total for one in games.origins] == [100, 100]
+    assert [one.total for one in paired.origins] == [100, 100]
 
 
 def test_the_second_game_knows_nothing_of_the_first() -> None:
@@ -99,8 +97,5 @@ def test_the_second_game_knows_nothing_of_the_first() -> None:
         seen.append((ctx.role, len(ctx.history)))
         return "even"
 
-    games = PairedGames(
-        "even_odd", Entrant("watches", watches), Entrant("random", STRATEGIES["random"]), SequentialTest.of(0, 30)
-    )
-    games.play(1)
+    PairedGames("even_odd", Entrant("watches", watches), Entrant("random", STRATEGIES["random"])).play(1)
     assert seen == [("PLAYER_A", 0), ("PLAYER_B", 0)]

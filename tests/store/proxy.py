@@ -24,10 +24,19 @@ class DatabaseProxy:
         self.lost = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        port = self._server.sockets[0].getsockname()[1]
-        self.url = f"postgresql://postgres:s3cret@127.0.0.1:{port}/{self._database}?{self._options}&sslmode=disable"
+        self._port = 0
+        await self.open()
+        self.url = (
+            f"postgresql://postgres:s3cret@127.0.0.1:{self._port}/{self._database}?{self._options}&sslmode=disable"
+        )
         return self
+
+    async def open(self) -> None:
+        """Accept connections, at the same port as before. Does nothing if it accepts them already."""
+        if self._port and self._server.is_serving():
+            return
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
+        self._port = self._server.sockets[0].getsockname()[1]
 
     async def __aexit__(self, *_: object) -> None:
         self.close_all()

@@ -57,6 +57,7 @@ def test_a_league_is_played_by_real_processes(tmp_path: Path) -> None:
     assert "Warning" not in run.stderr
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_league_and_it_can_be_resumed(tmp_path: Path) -> None:
     with Program("run", "--port", "0", "--announce-lead", "60", "--data-dir", tmp_path) as run:
         run.said(r"league\.db")
@@ -91,7 +92,7 @@ def test_a_store_has_one_writer(tmp_path: Path) -> None:
         third.said("is at http")
 
 
-@pytest.mark.parametrize("agent", ["player", "agent.py"])
+@pytest.mark.parametrize("agent", [pytest.param("player", marks=pytest.mark.long), "agent.py"])
 def test_an_agent_is_tried(agent: str, tmp_path: Path) -> None:
     assert league("new", "player", "Alice", "--dir", tmp_path / "alice").ended() == 0
     run = () if agent == "player" else (sys.executable, str(tmp_path / "alice" / "agent.py"))
@@ -111,7 +112,7 @@ def test_a_player_is_checked(tmp_path: Path) -> None:
             assert check.ended(60) == 0, check.stdout
 
 
-@pytest.mark.parametrize("faults", ["none", "all"])
+@pytest.mark.parametrize("faults", [pytest.param("none", marks=pytest.mark.long), "all"])
 def test_leagues_are_simulated(faults: str) -> None:
     simulated = league("simulate", "--seeds", "2", "--faults", faults, "--json")
     assert simulated.ended() == 0, simulated.stderr

@@ -89,24 +89,28 @@ def test_the_page_of_a_match_in_play_shows_each_new_position_and_the_time(browse
         visit.ended()
 
 
+@pytest.mark.parametrize(
+    ("name", "drawn"),
+    [("tic_tac_toe", "text"), pytest.param("connect_four", ":is(circle, .ring)", marks=pytest.mark.long)],
+)
 def test_a_replay_goes_by_buttons_by_keys_and_by_itself_and_leads_to_other_matches(
-    browser: Browser, tmp_path: Path
+    browser: Browser, tmp_path: Path, name: str, drawn: str
 ) -> None:
     # This thread has an event loop of its own.
     with ThreadPoolExecutor(1) as thread:
-        log = thread.submit(played, "tic_tac_toe", "random", "frequency", "random").result().log
+        log = thread.submit(played, name, "random", "frequency", "random").result().log
     with served(log, Settings(league_id=LEAGUE), tmp_path) as base:
         visit = Visit(browser, base)
         page = visit.open("matches/R2M1")
         steps = page.get_by_role("group", name="Steps of the game")
-        pieces = page.locator(".game .picture text")
+        pieces = page.locator(f".game .picture {drawn}")
 
         def at(number: int) -> None:
             expect(steps.get_by_role("status")).to_contain_text(
                 f"After step {number} of" if number else "At the beginning"
             )
             expect(pieces).to_have_count(number)
-            expect(page.locator(".moves li")).to_have_count(number)
+            expect(page.locator(".moves li")).to_have_count(min(number, 30))
 
         last = pieces.count()
         at(last)
@@ -123,7 +127,7 @@ def test_a_replay_goes_by_buttons_by_keys_and_by_itself_and_leads_to_other_match
         at(2)
         steps.get_by_role("button", name="Pause").click()
         expect(steps.get_by_role("button", name="Play")).to_be_visible()
-        page.locator("h1").click()
+        # The focus is on the button.
         page.keyboard.press("Shift+ArrowRight")
         expect(page.locator("h1")).to_contain_text("R3M1")
         page.get_by_role("link", name="← R2M1").click()
@@ -137,6 +141,7 @@ def _play(steps: Locator) -> None:
     expect(steps.get_by_role("button", name="Pause")).to_be_visible()
 
 
+@pytest.mark.long
 def test_the_pictures_of_a_long_match_are_loaded_as_they_are_needed(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,15 +6,19 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from leaguekit.league.settings import Settings
+from tests.agents.leagues import LEAGUE
 from tests.league.play import Play, drawn, failed, refused, whole
+from tests.played import played
 from tests.security.hostile_names import NAMES
-from tests.web.browsing import DESK, PHONE, Visit, chromium, expected_table, served
+from tests.web.browsing import DESK, PHONE, Visit, chromium, expected_table, fetched, served
 
 # Every page, of a league in which everything happened that can.
 ROUTES = ["", "rounds", "rounds/2", "cross", "figures", "agents", "agents/P01", "agents/REF01", "matches/R1M1"]
@@ -78,6 +82,30 @@ def test_players_who_are_equal_share_a_rank_and_the_page_says_what_decided(
         assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
         assert visit.open("cross").locator("th .rank").all_text_contents() == ["1=", "1="]
         expect(visit.open(f"agents/{next(iter(play.league.players))}").locator(".tiles")).to_contain_text("1=")
+        visit.ended()
+
+
+@pytest.mark.parametrize("size", [PHONE, DESK])
+def test_a_table_that_is_ranked_by_payoff_shows_it_and_says_so(
+    browser: Browser, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    # This thread has an event loop of its own.
+    with ThreadPoolExecutor(1) as thread:
+        log = thread.submit(played, "prisoners_dilemma", "random", "always_D", "always_C").result().log
+    with served(log, Settings(league_id=LEAGUE), tmp_path) as base:
+        rows = fetched(f"{base}/api/standings")["rows"]
+        payoffs = [f"{row['payoff']:.3f}" for row in rows]
+        assert payoffs == sorted(payoffs, reverse=True)
+        visit = Visit(browser, base, size=size, dark=size == PHONE)
+        page = visit.open()
+        expect(page.locator(".standings tbody td:last-child")).to_have_text(payoffs)
+        expect(page.locator(".standings thead").get_by_text("Payoff")).to_be_visible()
+        expect(page.locator(".standings").get_by_text("The table is ranked by payoff, the mean of")).to_be_visible()
+        expect(page.locator(".champion")).to_have_text(
+            f"Champion: {rows[0]['name']} with a payoff of {payoffs[0]} per match"
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+        expect(visit.open(f"agents/{rows[0]['id']}").locator(".tiles")).to_contain_text(f"Payoff{payoffs[0]}")
         visit.ended()
 
 

@@ -29,6 +29,7 @@ def test_no_page_names_a_path_from_the_root(package: str) -> None:
             assert [line for line in lines if absolute.search(line)] == [], file.name
 
 
+@pytest.mark.long
 def test_every_page_works_under_the_path_of_a_proxy(tmp_path: Path) -> None:
     play, outside = whole(), list[str]()
     with (

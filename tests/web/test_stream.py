@@ -267,3 +267,25 @@ async def test_how_a_match_stands_is_streamed_though_it_is_no_event(tmp_path: Pa
         await at_rest()
         assert spectator.shows["playing"] == {}
         assert spectator.shows["results"]["R1M1"]["reason"]
+
+
+@in_virtual_time
+async def test_in_a_game_of_turns_each_turn_has_its_own_clock(tmp_path: Path) -> None:
+    async def hold(kind: str) -> None:
+        if kind == "GAME_MOVE_CALL":
+            await asyncio.sleep(10)
+
+    async with Hall(tmp_path, game_type="tic_tac_toe") as hall:
+        spectator = await joined(await opened(hall))
+        await hall.referee()
+        for _ in range(2):
+            await hall.player("random", gate=hold)
+        await hall.operate("start")
+        shown = []
+        for _ in range(3):
+            await asyncio.sleep(10)
+            (match,) = spectator.shows["playing"].values()
+            assert match["deadline"] > hall.timestamp
+            shown.append((9 - match["position"]["board"].count("."), match["deadline"]))
+        assert [marks for marks, _ in shown] == [0, 1, 2] or [marks for marks, _ in shown] == [1, 2, 3]
+        assert len({deadline for _, deadline in shown}) == 3

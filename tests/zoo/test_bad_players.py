@@ -508,10 +508,18 @@ def test_a_flood_of_wrong_posts_is_counted_in_the_evidence(folder: Path) -> None
 # Two bad players
 
 
+def _pairs_at_fault() -> Iterator[ParameterSet]:
+    """Every kind that loses its first match; `make test` is content with one of each ruling and error."""
+    seen = set()
+    for row in ZOO:
+        if row.rulings[0] != PLAYED and "even_odd" in row.games:
+            key = (row.rulings, tuple(row.errors))
+            yield pytest.param(row, id=name_of(row), marks=pytest.mark.long if key in seen else ())
+            seen.add(key)
+
+
 @pytest.mark.proves("000-L0943", "001-L1956", "001-L1957")
-@pytest.mark.parametrize(
-    "row", [row for row in ZOO if row.rulings[0] != PLAYED and "even_odd" in row.games], ids=name_of
-)
+@pytest.mark.parametrize("row", [*_pairs_at_fault()])
 def test_when_both_are_at_fault_nobody_wins(row: Row, folder: Path) -> None:
     league = play([None, None, row.kind, row.kind], "even_odd", folder)
     match = league.matches["R1M2"]

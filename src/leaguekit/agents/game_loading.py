@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from difflib import get_close_matches
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeGuard
 
 from leaguekit.agents.author_modules import ModuleNotLoaded, load_file
@@ -47,6 +49,12 @@ def known_name(text: str) -> str:
     if text.strip().endswith(".py"):
         raise NoSuchGame(f"Name the class in {text.strip()} as well: {text.strip()}:CLASS.")
     return text
+
+
+def module_of_game(text: str) -> ModuleType | None:
+    """The module of a game that a user names; None if the game is ours. Raises NoSuchGame."""
+    found = load_game(text)
+    return None if found.name in GAMES else sys.modules[type(found).__module__]
 
 
 def is_in_file(text: str) -> bool:

@@ -30,7 +30,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "play": {
         "player": ("play in a league", "player"),
         "players": ("host many players in one process, for load and practice", "players"),
-        "simulate": ("play many leagues in one process, to compare strategies or to test faults", "simulate"),
+        "simulate": ("play many leagues on all cores, to compare strategies or to test faults", "simulate"),
         "watch": ("display a league in progress: its table, the matches in play, and news", "watch"),
     },
     "write an agent or a game": {

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from leaguekit.cli.tables import pluralize, standings_table, table, width
+from leaguekit.league.settings import with_game
+from leaguekit.league.ties import payoff_sentence
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.estimates import CONFIDENCE, MIN_LEAGUES, POWER, Estimate
@@ -23,7 +25,7 @@ FULL_TABLE_WIDTH = 90
 
 
 def describe_estimate(comparison: Comparison) -> str:
-    """What the points per match are, as a phrase."""
+    """What the points or payoffs per match are, as a phrase."""
     seated = "in the order named" if comparison.as_named else "at random"
     players = len(comparison.league.players)
     if comparison.fresh:
@@ -32,14 +34,15 @@ def describe_estimate(comparison: Comparison) -> str:
         memory = "have no earlier matches, because a league of two is one match (--players 6 gives more)"
     else:
         memory = "remember the earlier matches of their league"
-    how = "all points of a strategy divided by all its matches"
+    counted = "points" if comparison.payoffs is None else "payoffs"
+    how = f"all {counted} of a strategy divided by all its matches"
     return f"{how}, in leagues of {players} players, who are seated {seated} and {memory}"
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
     sums, names, order = comparison.sums, comparison.names, _best_first(comparison)
     figures: dict[str, Any] = {
-        "points_per_match_is": describe_estimate(comparison),
+        f"{_figure(comparison)}_is": describe_estimate(comparison),
         "seating": "as named" if comparison.as_named else "random",
         "fresh": comparison.fresh,
     }
@@ -53,7 +56,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     figures["against"] = [
         {"strategy": names[a], "opponent": names[b], "matches": sum(counts := sums.counts(a, b))}
         | counts._asdict()
-        | _estimate_as_json("points_per_match", estimate)
+        | _estimate_as_json(_figure(comparison), estimate)
         for (a, b), estimate in _encounters(comparison, order).items()
     ]
     figures["differences"] = [
@@ -62,7 +65,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         | {"is_better": estimate.sign > 0}
         for (a, b), estimate in _differences(comparison, order).items()
     ]
-    detectable = sums.detectable()
+    detectable = comparison.ranked.detectable()
     return figures | {
         "confidence": CONFIDENCE,
         "correction_of_differences": f"Bonferroni over {pluralize(sums.pairs, 'pair')}",
@@ -78,10 +81,15 @@ def _strategy_as_json(comparison: Comparison, strategy: int) -> dict[str, Any]:
     if matches:
         wins, draws, losses = sums.all_counts(strategy)
         figures |= {"wins": wins, "draws": draws, "losses": losses, "points": points}
-        figures |= _estimate_as_json("points_per_match", sums.strategy(strategy))
+        figures |= _estimate_as_json(_figure(comparison), comparison.ranked.strategy(strategy))
         figures["share_of_leagues_won"] = round(sums.leagues_won[strategy] / sums.leagues, 6)
         figures["better_than"] = [comparison.names[other] for other in _worse(comparison, strategy)]
     return figures | {"moves": msgspec.to_builtins(comparison.origins[strategy])}
+
+
+def _figure(comparison: Comparison) -> str:
+    """The name of the figure that the strategies are compared by."""
+    return "points_per_match" if comparison.payoffs is None else "payoff_per_match"
 
 
 def _estimate_as_json(name: str, estimate: Estimate) -> dict[str, Any]:
@@ -95,14 +103,15 @@ def as_text(comparison: Comparison) -> Iterator[str]:
     The most important comes last, because with many strategies the rest does not fit on a screen.
     """
     sums, order = comparison.sums, _best_first(comparison)
+    figure = _figure(comparison).replace("_", " ")
     if sums.pairs and not comparison.as_named:
-        yield f"\nPoints per match of {comparison.league.game.name}, row against column"
+        yield f"\n{figure.capitalize()} of {comparison.league.game.name}, row against column"
         yield _matrix(comparison, order, _cells(_encounters(comparison, order)), "–")
         differences = _differences(comparison, order)
         cells = _cells(differences, digits=3)
         cells = {pair: cells[pair] + "*" * (estimate.sign > 0) for pair, estimate in differences.items()}
         marks = " (* more than chance)" if sums.leagues >= MIN_LEAGUES else ""
-        yield "\n" + wrap(f"Difference in points per match, row less column{marks}")
+        yield "\n" + wrap(f"Difference in {figure}, row less column{marks}")
         yield _matrix(comparison, order, cells, "")
     yield "\n" + (_players(comparison) if comparison.as_named else _strategies(comparison, order)) + "\n"
     yield from map(wrap, _meaning(comparison))
@@ -111,7 +120,10 @@ def as_text(comparison: Comparison) -> Iterator[str]:
 def _meaning(comparison: Comparison) -> Iterator[str]:
     sums = comparison.sums
     if not comparison.as_named:
-        yield f"Points per match (a win {WIN_POINTS}, a draw {DRAW_POINTS}): {describe_estimate(comparison)}."
+        counted = f"Points per match (a win {WIN_POINTS}, a draw {DRAW_POINTS})"
+        if (payoffs := comparison.league.game.payoff_range) is not None:
+            counted = "Payoff per match ({:g} to {:g}), by which strategies are compared".format(*payoffs)
+        yield f"{counted}: {describe_estimate(comparison)}."
         yield from _describe_repeats(comparison)
         if not comparison.fresh:
             yield from _describe_length(comparison)
@@ -129,7 +141,7 @@ def _meaning(comparison: Comparison) -> Iterator[str]:
             f"Better than, *: the difference is more than chance. In 95 of 100 comparisons {held} within ±, "
             f"so that no such claim is false{corrected}."
         )
-        often, detectable = f"in about {10 * POWER:.0f} of 10 comparisons like this", sums.detectable()
+        often, detectable = f"in about {10 * POWER:.0f} of 10 comparisons like this", comparison.ranked.detectable()
         if detectable is None:
             yield f"{sums.leagues} leagues are too few to find even the largest difference {often}: use more --seeds."
         else:
@@ -167,16 +179,17 @@ def _players(comparison: Comparison) -> str:
         msgspec.to_builtins(row) | {"display_name": comparison.strategy_of[row.player_id]}
         for row in comparison.league.placed()
     ]
-    return "\n".join([standings_table(placed), *comparison.league.ties()])
+    ranked_by = payoff_sentence(with_game(comparison.settings))
+    return "\n".join([standings_table(placed), *filter(None, [ranked_by]), *comparison.league.ties()])
 
 
 def _strategies(comparison: Comparison, order: Sequence[int]) -> str:
     sums, positions = comparison.sums, _positions(order)
-    figures = _intervals([sums.strategy(strategy) for strategy in order])
+    figures = _intervals([comparison.ranked.strategy(strategy) for strategy in order])
     moves = comparison.origins
     has_claims = sums.pairs > 0 and sums.leagues >= MIN_LEAGUES
     is_full = _columns() >= FULL_TABLE_WIDTH
-    heads = ["", "strategy", "points per match"]
+    heads = ["", "strategy", _figure(comparison).replace("_", " ")]
     has_replaced = any(origins.replaced for origins in moves)
     heads += ["won", "drawn", "lost"] * is_full + ["leagues won"]
     heads += ["replaced"] * has_replaced + ["better than"] * has_claims
@@ -237,7 +250,7 @@ def _digits(estimates: Iterable[Estimate]) -> int:
 
 
 def _best_first(comparison: Comparison) -> list[int]:
-    sums = comparison.sums
+    sums = comparison.ranked
     strategies = range(sums.size)
     return sorted(strategies, key=lambda strategy: -sums.strategy(strategy).mean) if sums.leagues else [*strategies]
 
@@ -247,19 +260,19 @@ def _positions(order: Sequence[int]) -> dict[int, int]:
 
 
 def _encounters(comparison: Comparison, order: Sequence[int]) -> dict[tuple[int, int], Estimate]:
-    return {(a, b): estimate for a in order for b in order if (estimate := comparison.sums.against(a, b)) is not None}
+    return {(a, b): estimate for a in order for b in order if (estimate := comparison.ranked.against(a, b)) is not None}
 
 
 def _differences(comparison: Comparison, order: Sequence[int]) -> dict[tuple[int, int], Estimate]:
     """The differences between each strategy and those after it."""
-    sums = comparison.sums
+    sums = comparison.ranked
     pairs = [(a, b) for position, a in enumerate(order) for b in order[position + 1 :] if sums.leagues]
     return {(a, b): sums.difference(a, b) for a, b in pairs}
 
 
 def _worse(comparison: Comparison, strategy: int) -> list[int]:
     """The strategies that are worse than this one by more than chance."""
-    sums = comparison.sums
+    sums = comparison.ranked
     return [other for other in range(sums.size) if other != strategy and sums.difference(strategy, other).sign > 0]
 
 

@@ -81,7 +81,11 @@ async def _export(
         if out is not None and is_folder:
             path = out / f"{safe_name(listing.league.settings.league_id)}-{what}.{options.format}"
         with _open_output(path) as file:
-            columns = [column for column in COLUMNS[what] if options.endpoints or column != "contact_endpoint"]
+            columns = [
+                column
+                for column in COLUMNS[what]
+                if (options.endpoints or column != "contact_endpoint") and listing.has_column(column)
+            ]
             await _write(file, options.format, columns, _rows(what, listing, reader, endpoints=options.endpoints))
         if path is not None:
             print(f"Wrote {path}", file=sys.stderr)

@@ -23,6 +23,7 @@ EXAMPLES = """examples:
   league host --referees 2 --start-when players=4,referees=2
   league host --game tic_tac_toe          wait for players, and for `league start`
   league host --title "Winter Cup" --format swiss         few rounds for many players
+  league host --store postgresql://… --standby            take over when the machine of another host dies
   league host --gateway                   with seats for chat applications and for people in a browser
   league host --profile open              host agents as they are; its first referee listens at 8001 if it can
 
@@ -73,10 +74,16 @@ def run(options: argparse.Namespace) -> int:
         )
     program.policy_for(options)
     program.check_file_limit(FILES_PER_PROCESS * (1 + options.referees + options.gateway))
-    with Processes(inherits_stderr=True) as processes:
+    resume = None
+
+    async def serve(stop: program.Stop) -> int:
+        nonlocal resume
         resume = _start(options, processes)
-        code = program.run(lambda stop: _watch(processes, stop))
-    if store != MEMORY:
+        return await _watch(processes, stop)
+
+    with Processes(inherits_stderr=True) as processes:
+        code = program.run(lambda stop: manager.in_turn(options, store, stop, lambda: serve(stop)))
+    if store != MEMORY and resume is not None:
         is_over = asyncio.run(stored_plans.is_over(store))
         again = "Serve its page again" if is_over else "Start it again, at the same address and port,"
         program.print_notice(f"{again} with: {resume}")
@@ -112,6 +119,7 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
         processes.start("gateway", sock, "gateway", *at, "--endpoint", gateway_url, "--manager", url, *behind_proxy)
     again = ["league", "host", "--data-dir", str(options.data_dir), "--referees", str(options.referees)]
     again += ["--gateway"] if options.gateway else []
+    again += ["--standby"] if options.standby else []
     again += own_game
     return shlex.join([*again, *map(redact_address, _options(options, _NEEDED_AGAIN) + behind_proxy)])
 

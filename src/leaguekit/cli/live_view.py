@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import zip_longest
 
+from msgspec import UNSET
+
 from leaguekit.cli.boards import draw_boards
 from leaguekit.cli.screen import Cell, right_aligned
 from leaguekit.cli.tables import DEPARTURES, pluralize, width, with_ltr_mark
 from leaguekit.league.pairings import tally
 from leaguekit.league.sentences import PLAYER, add_player_names
-from leaguekit.league.ties import score_text
+from leaguekit.league.ties import payoff_text, score_text
 from leaguekit.protocol import times
 from leaguekit.web.api_types import AgentName, InPlay, LeagueView, Live, MatchRow, NewsItem, Pairing, StandingRow
 
@@ -67,6 +69,8 @@ def _head(league: LeagueView, names: dict[str, str], now: datetime, columns: int
     lines: Lines = [title, [Cell(0, " · ".join(facts))]]
     if league.advancement:
         lines.append([Cell(0, add_player_names(league.advancement, names), "dim")])
+    if league.ranked_by:
+        lines.append([Cell(0, league.ranked_by, "dim")])
     if total:
         progress = f"{played:,} of {total:,} matches{', and more rounds follow' if league.draws_more else ''}"
         available = max(0, min(60, columns - len(progress) - 1))
@@ -145,10 +149,13 @@ def _columns(rows: list[StandingRow], tie_breaks: list[str], available: int) -> 
         ties += [_TIE_COLUMNS[one] for one in needed if any(getattr(row, one) is not None for row in rows)]
         if any(row.decided_by == "technical_losses" for row in rows):
             ties.append(("tech.", 6, lambda row: row.technical_losses))
-    available -= sum(wide for _, wide, _ in ties)
+    payoff: list[_Column] = []
+    if any(row.payoff is not UNSET for row in rows):
+        payoff = [("payoff", 8, lambda row: payoff_text(row.payoff))]
+    available -= sum(wide for _, wide, _ in [*ties, *payoff])
     won: _Column = ("won", 4, lambda row: row.wins)
     if available < 46:
-        return [won, *ties, ("pts", 5, lambda row: row.points)]
+        return [won, *ties, ("pts", 5, lambda row: row.points), *payoff]
     return [
         ("pl.", 4, lambda row: row.played),
         won,
@@ -156,6 +163,7 @@ def _columns(rows: list[StandingRow], tie_breaks: list[str], available: int) -> 
         ("lost", 5, lambda row: row.losses),
         *ties,
         ("points", 7, lambda row: row.points),
+        *payoff,
     ]
 
 

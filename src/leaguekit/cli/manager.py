@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import tomllib
+from collections.abc import Callable, Coroutine
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.opening import open_log
+from leaguekit.transport.server.server import listen
 
 if TYPE_CHECKING:
     from leaguekit.agents.world import World
@@ -46,12 +48,15 @@ EXAMPLES = """examples:
   league manager --profile open                         host agents as they are, and note what they get wrong
   league manager --config league.toml                   settings from a file (docs/settings.md lists them)
   league manager --store postgresql://me@db/league      keep the league in PostgreSQL
+  league manager --store postgresql://… --standby       take over when the manager of that league is gone
 
 The league's events are kept in one file (--store). The JSON files that other tools read are written under --data-dir.
 Beside the store is STORE.head with the number of its last event: a log that ends before it is not continued. Copy a
 store with `league backup`, also while the league runs.
 With --store postgresql://… the events are kept in that database, or in its schema that ?search_path=… names: one league
 per schema. The password may be in PGPASSWORD or ~/.pgpass, where no list of processes shows it.
+With --standby it listens only when it has taken over. Give both machines one --endpoint, that of a proxy in front of
+them or of an address that moves (docs/how-to.md, "Go on when a machine dies"). SIGTERM hands a league over.
 The admin token, which the operator's commands need, is in a file beside them that only you can read. So is the referee
 code, which referees on other machines need. With --require-seat each player needs a seat code: `league seats new 30`.
 Started again with the same --store (or --league-id), the manager continues its league: same ids, tokens and schedule.
@@ -80,6 +85,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--store",
         metavar="STORE",
         help="where the league's events are kept: a file, postgresql://user@host/database, or memory: for nowhere",
+    )
+    parser.add_argument(
+        "--standby",
+        action="store_true",
+        help="with postgresql://…: wait until no other manager serves this league, and take it over then",
     )
     parser.add_argument(
         "--profile",
@@ -121,7 +131,9 @@ def run(options: argparse.Namespace) -> int:
     when = check_options(options)
     store = options.store or default_store(options.data_dir, settings.league_id)
     asyncio.run(stored_plans.recall_listening(options, store))
-    return program.run(lambda stop: _serve(options, settings, when, stop), options.parent_fd)
+    return program.run(
+        lambda stop: in_turn(options, store, stop, lambda: _serve(options, settings, when, stop)), options.parent_fd
+    )
 
 
 def check_options(options: argparse.Namespace) -> tuple[int, int] | None:
@@ -241,7 +253,7 @@ async def _serve(
     # `league run` imports this module before it forks. Only the manager needs these, and imports them meanwhile.
     from leaguekit.agents.logs import log_to
     from leaguekit.cli.event_printer import EventPrinter
-    from leaguekit.cli.stages import SilencePrinter, print_interruption, print_stage
+    from leaguekit.cli.stages import SilencePrinter, print_interruption, print_stage, print_store_problem
     from leaguekit.manager.manager import Manager
     from leaguekit.manager.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
     from leaguekit.manager.server import manager_server
@@ -306,10 +318,37 @@ async def _serve(
             print_stage(manager.ledger.league, start, endpoint, options.data_dir)
             opened.push_async_callback(EventPrinter(manager.ledger, program.print_notice).close)
             SilencePrinter(manager.runner, manager.ledger.league, endpoint, options.data_dir)
+            if manager.ledger.writer_check is not None:
+                manager.ledger.writer_check.listeners.append(print_store_problem)
         await _play(manager, stop)
         if options.run_plan is None and store != MEMORY:
             print_interruption(manager.ledger.league)
     return stop.exit_code
+
+
+async def in_turn(
+    options: argparse.Namespace, store: str | Path, stop: program.Stop, serve: Callable[[], Coroutine[Any, Any, int]]
+) -> int:
+    """Serve the league of a store, with ``--standby`` when no other manager serves it. Returns the exit code."""
+    if not options.standby:
+        return await serve()
+    import leaguekit.manager.server  # noqa: F401 - now, so that taking over does not wait for it
+    from leaguekit.agents.serving import run_until
+    from leaguekit.store.opening import stand_by
+
+    # Nothing listens while this waits, so that a proxy takes the other manager. A port in use is an error at once.
+    listen(options.host, options.port).close()
+
+    def tell(sentence: str) -> None:
+        program.print_notice(f"{datetime.now().astimezone():%H:%M:%S}  {sentence}")
+
+    release = await run_until(stop, stand_by(store, tell))
+    if release is None:
+        return stop.exit_code
+    try:
+        return await serve()
+    finally:
+        release()
 
 
 def _describe_files(store: str | Path, folder: Path, *, has_code: bool) -> str:

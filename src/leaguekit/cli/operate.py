@@ -270,7 +270,8 @@ async def fetch_schedule(
 def _format(command: str, answer: dict[str, Any]) -> str:
     if command == "standings":
         names = {row["player_id"]: row["display_name"] for row in answer["standings"]}
-        ties = [sanitize_line(add_player_names(sentence, names)) for sentence in answer.get("ties", ())]
+        sentences = [*filter(None, [answer.get("ranked_by")]), *answer.get("ties", ())]
+        ties = [sanitize_line(add_player_names(sentence, names)) for sentence in sentences]
         # A manager of an older release does not send the order.
         order = [f"Order: {sanitize_line(answer['order'])}."] if "order" in answer else []
         return "\n".join([standings_table(answer["standings"], answer.get("tie_breaks", ())), "", *ties, *order])

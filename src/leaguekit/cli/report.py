@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,11 @@ async def _report(reader: LogReader, options: argparse.Namespace) -> int:
     await stores.feed_events(reader, take)
     out: Path = options.out
     found = figures(listing.league, unrated=listing.with_replaced_moves() if options.own_moves_only else ())
-    tables = {"standings.csv": _standings, "cross-table.csv": _cross_table, "points.csv": _points}
+    tables: dict[str, Callable[[Figures], Rows]] = {
+        "standings.csv": partial(_standings, listing),
+        "cross-table.csv": _cross_table,
+        "points.csv": _points,
+    }
     people = listing.people()
     if options.public:
         people = {player: {"seat": person["seat"]} for player, person in people.items()}
@@ -115,9 +120,10 @@ async def _matches(reader: LogReader, listing: LeagueTables, report: Report) -> 
 Rows = Iterable[Sequence[object]]
 
 
-def _standings(found: Figures) -> Rows:
-    yield PlayerFigures.__struct_fields__
-    yield from ([cell(value) for value in msgspec.structs.astuple(line)] for line in found.lines)
+def _standings(listing: LeagueTables, found: Figures) -> Rows:
+    columns = [*filter(listing.has_column, PlayerFigures.__struct_fields__)]
+    yield columns
+    yield from ([cell(getattr(line, column)) for column in columns] for line in found.lines)
 
 
 def _cross_table(found: Figures) -> Rows:
@@ -136,7 +142,7 @@ def _points(found: Figures) -> Rows:
 
 
 def _results(listing: LeagueTables, people: Mapping[str, Mapping[str, str]]) -> Rows:
-    columns = COLUMNS["results"]
+    columns = [*filter(listing.has_column, COLUMNS["results"])]
     yield columns
     for row in map(msgspec.to_builtins, listing.results()):
         whole = row | people_of_row(row, people)

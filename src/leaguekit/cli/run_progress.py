@@ -297,7 +297,7 @@ async def _print_result(
         return
     display.print_line(f"\n{standings_table(standings, found['tie_breaks'])}\n")
     names = {row["player_id"]: row["display_name"] for row in standings}
-    for sentence in [*found["ties"], found["first"]]:
+    for sentence in [*filter(None, [found.get("ranked_by")]), *found["ties"], found["first"]]:
         display.print_line(add_player_names(sentence, names))
     rate = status["total_matches"] / max(status["seconds"], 0.001)
     # The duration of an interrupted league is not known.

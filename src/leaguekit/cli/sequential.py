@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from leaguekit.cli import CommandError
 from leaguekit.cli.comparison_report import wrap
 from leaguekit.cli.simulation_progress import Progress
+from leaguekit.cli.simulation_run import SimulationRun, workers_of
 from leaguekit.cli.tables import json_line, pluralize, warn_of_replaced_moves
-from leaguekit.sim.direct import AsyncStrategyError, Entrant
-from leaguekit.sim.interrupts import noted_interrupts
-from leaguekit.sim.pairs import PairedGames
-from leaguekit.sim.sprt import BOUND, CONFIDENCE, ERROR_RATE, MAX_ELO, Decision, SequentialTest
+from leaguekit.sim.pairs import PairedGames, PairedTest
+from leaguekit.sim.parts import Setup
+from leaguekit.sim.sprt import BOUND, CONFIDENCE, ERROR_RATE, MAX_ELO, SequentialTest
 
 _NUMBER = r"([+-]?\d{1,6}(?:\.\d{1,6})?)"
 
@@ -36,37 +36,39 @@ def sequential_test(text: str) -> SequentialTest:
     return SequentialTest.of(low, high)
 
 
-def compare_until_decided(options: argparse.Namespace, first: Entrant, second: Entrant) -> int:
-    """Play pairs of games until the test decides, and print the decision."""
-    test: SequentialTest = options.until
-    if first.name == second.name:
-        first, second = (one._replace(name=f"{one.name} ({which})") for one, which in ((first, "1"), (second, "2")))
-    names = first.name, second.name
-    games, progress = PairedGames(options.game, first, second, test), Progress(quiet=options.json)
-    decision: Decision | None = None
-    with noted_interrupts() as interrupted, progress:
-        for seed in range(options.seed, options.seed + options.seeds):
-            try:
-                games.play(seed)
-            except AsyncStrategyError as error:
-                raise CommandError(str(error)) from None
-            decision = test.decision()
-            if decision or interrupted:
-                break
-            progress.update(
-                max(abs(test.ratio()) / BOUND, test.count / options.seeds),
-                lambda seconds: f"to a decision: {_so_far(test)}, {2 * test.count / seconds:,.0f} games per second",
-            )
+def compare_until_decided(options: argparse.Namespace, setup: Setup, games: PairedGames) -> int:
+    """Play pairs of games until the test decides, and print the decision. Raises CommandError."""
+    if games.game.payoff_range is not None:
+        raise CommandError(
+            f"--until counts wins, draws and losses, and {options.game} is ranked by payoff: leave it out, and use "
+            "--seeds"
+        )
+    run = SimulationRun(options, setup, PairedTest.of(options.until))
+    paired = run.counted
+    test = paired.test
+    first, second = setup.strategies
+    names = (f"{first} (1)", f"{second} (2)") if first == second else (first, second)
+
+    def share() -> float:
+        seeds: int = options.seeds
+        return max(abs(test.ratio()) / BOUND, test.count / seeds) if test.count else 0.0
+
+    def describe(seconds: float) -> str:
+        so_far = f"{_so_far(test)}, " if test.count else ""
+        return f"to a decision: {so_far}{2 * test.count / seconds:,.0f} games per second"
+
+    run.play(workers_of(options), share, describe, lambda: paired.decision is not None)
     if options.json:
-        print(json_line(_as_json(options, names, games, decision, progress)))
+        print(json_line(_as_json(options, names, paired, run.progress) | run.resume_figures()))
     else:
         is_limit = test.count == options.seeds
-        print("\n".join(map(wrap, _sentences(names, games, decision, is_limit=is_limit))))
-        print(wrap(f"{pluralize(2 * test.count, 'game')} of {options.game} in {progress.seconds:.2f} s"))
-    warn_of_replaced_moves(dict(zip(names, games.origins, strict=True)))
-    if interrupted and decision is None:
+        print("\n".join(map(wrap, _sentences(names, paired, games.game.luck, is_limit=is_limit))))
+        print(wrap(f"{pluralize(2 * test.count, 'game')} of {options.game} in {run.progress.seconds:.2f} s"))
+        print(*run.resume_lines(), sep="\n", end="")
+    warn_of_replaced_moves(dict(zip(names, paired.origins, strict=True)))
+    if run.is_interrupted:
         return 130
-    return int(any(origins.total and origins.replaced == origins.total for origins in games.origins))
+    return int(any(origins.total and origins.replaced == origins.total for origins in paired.origins))
 
 
 def _so_far(test: SequentialTest) -> str:
@@ -74,11 +76,9 @@ def _so_far(test: SequentialTest) -> str:
     return f"{pluralize(test.count, 'pair')}, {_elo(difference.elo)} Elo"
 
 
-def _sentences(
-    names: tuple[str, str], games: PairedGames, decision: Decision | None, *, is_limit: bool
-) -> Iterator[str]:
+def _sentences(names: tuple[str, str], paired: PairedTest, luck: str, *, is_limit: bool) -> Iterator[str]:
     first, second = names
-    test = games.test
+    test, decision = paired.test, paired.decision
     low, high = (_elo(elo).removeprefix("+") for elo in (test.low, test.high))
     pairs, rate = pluralize(test.count, "pair"), f"{100 * ERROR_RATE:.0f}"
     if decision == "above_low":
@@ -101,8 +101,8 @@ def _sentences(
     yield f"{first} scored {test.share:.1%}, a draw as half. Pairs with a score of 2, 1½, 1, ½ and 0: {counts}."
     if test.count in test.pairs:
         yield "All pairs scored alike. If neither the game nor the strategies use chance, every pair is the same."
-    if games.luck:
-        yield games.luck
+    if luck:
+        yield luck
 
 
 def _elo(elo: float) -> str:
@@ -111,13 +111,9 @@ def _elo(elo: float) -> str:
 
 
 def _as_json(
-    options: argparse.Namespace,
-    names: tuple[str, str],
-    games: PairedGames,
-    decision: Decision | None,
-    progress: Progress,
+    options: argparse.Namespace, names: tuple[str, str], paired: PairedTest, progress: Progress
 ) -> dict[str, object]:
-    test = games.test
+    test = paired.test
     difference = test.difference()
     return {
         "game": options.game,
@@ -127,7 +123,7 @@ def _as_json(
         "low": test.low,
         "high": test.high,
         "error_rate": ERROR_RATE,
-        "decision": decision,
+        "decision": paired.decision,
         "pairs": test.count,
         "games": 2 * test.count,
         "pairs_by_score": dict(zip(("0", "0.5", "1", "1.5", "2"), test.pairs, strict=True)),
@@ -136,7 +132,7 @@ def _as_json(
         "interval_95": [round(difference.low, 3), round(difference.high, 3)],
         "log_likelihood_ratio": round(test.ratio(), 6),
         "bound": round(BOUND, 6),
-        "moves": [{"total": one.total, "replaced": one.replaced} for one in games.origins],
+        "moves": [{"total": one.total, "replaced": one.replaced} for one in paired.origins],
         "seconds": round(progress.seconds, 3),
         "cpu_seconds": round(progress.cpu_seconds, 3),
     }

@@ -1,12 +1,10 @@
-"""``league simulate``: play many leagues in one process, to compare strategies or to test the system with faults."""
+"""``league simulate``: play many leagues without a server, to compare strategies or to test the system with faults."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO
 
 from msgspec import UNSET
 
@@ -16,24 +14,22 @@ from leaguekit.cli.arguments import add_game_option, at_least, names
 from leaguekit.cli.comparison_report import as_json, as_text, wrap
 from leaguekit.cli.sequential import compare_until_decided, sequential_test
 from leaguekit.cli.simulation_progress import Progress
-from leaguekit.cli.tables import csv_row, json_line, pluralize, warn_of_replaced_moves
+from leaguekit.cli.simulation_run import SimulationRun, add_options, workers_of
+from leaguekit.cli.tables import json_line, pluralize, warn_of_replaced_moves
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import start_fault
 from leaguekit.league.settings import Settings
 from leaguekit.player.strategies import STRATEGIES, check_can_play, strategies_for
-from leaguekit.player.strategy_loading import OWN_STRATEGY, load
-from leaguekit.protocol.messages import MatchResult
-from leaguekit.sim.comparison import Comparison
-from leaguekit.sim.direct import AsyncStrategyError, Entrant
-from leaguekit.sim.interrupts import noted_interrupts
+from leaguekit.player.strategy_loading import OWN_STRATEGY
+from leaguekit.sim.comparison import Comparison, Leagues
+from leaguekit.sim.parts import Setup, code_of, use
+from leaguekit.sim.workers import Processes, Workers, WorkersLost, available_cores
 
 # The default of --seeds: leagues, and pairs of games with --until.
 LEAGUES, PAIRS = 100, 100_000
 PLAYERS_WITH_FAULTS, REFEREES_WITH_FAULTS = 4, 2
-COLUMNS = (
-    *("seed", "match_id", "player_a", "player_b", "strategy_a", "strategy_b"),
-    *("points_a", "points_b", "choice_a", "choice_b", "drawn_number"),
-)
+# A league with faults takes 0.15 s, and a process 0.3 s to start.
+MIN_SEEDS_FOR_PROCESSES = 10
 EXAMPLES = """examples:
   league simulate                                       compare our strategies over 100 leagues
   league simulate --strategies frequency,my_agent:choose --game rock_paper_scissors --seeds 1000
@@ -45,6 +41,8 @@ EXAMPLES = """examples:
   league simulate --until sprt=0,30 --strategies my_agent:choose,frequency --game rock_paper_scissors
                                                         as many games as it takes to decide which is stronger
   league simulate --faults all --seeds 300              real agents, with everything going wrong that can
+  league simulate --seeds 1000000 --resume all.json     continue where this command was ended before
+  league simulate --cluster tls://10.0.0.5:8786         on a Dask cluster
   league simulate --json                                one JSON object at the end, for programs
 
 Without faults, only schedule, rules, games and strategies are used: there are no messages and no clock.
@@ -57,6 +55,7 @@ matches won and two lost in addition.
 Each pair of players meets once, so that ctx.against() is always empty. With --rounds double it meets twice. A strategy
 that learns needs matches to learn from: in leagues of more --players, the strategies may be in another order.
 With --fresh the players see nothing of earlier matches.
+In a game that is ranked by payoff, such as prisoners_dilemma, payoffs take the place of points in all of this.
 A strategy is called better if the interval of the difference excludes 0. The more pairs there are, the wider are these
 intervals (Bonferroni), so that in 95 of 100 comparisons no such claim is false.
 --seeds 1 seats strategies in the order named: its results are those of `league run` with this seed and these players.
@@ -64,6 +63,11 @@ If there are more players than strategies, the players take the strategies in tu
 the seed decides which strategies get one more player.
 If a strategy raises or chooses an illegal move, a legal move is played instead, and counted in the column "replaced".
 The exit code is 1 if all moves of a strategy were replaced.
+
+A simulation that takes more than two seconds is played on all cores (--jobs). The result is the same with any number
+of processes, and on a cluster: strategies and games are loaded by name in each process, so a strategy must not keep
+anything from one league to the next. If a process is lost, its leagues are played again. Ctrl-C prints the results so
+far, and the command that continues.
 
 With --until sprt=0,30 the first of two strategies plays the second until it is decided whether it is more than 0 or
 less than 30 Elo above it (a sequential test). If the true difference is 0 or less, "more than 0" is decided in at most
@@ -74,7 +78,7 @@ standard deviation of the score of a game. About 400 pairs are needed for 30 Elo
 Faults are for the whole system in virtual time: network (delays, losses, repeats, resets), crash (of any agent, at any
 moment), outage (hosts that are cut off), all (these, and slow or full disks and clocks that jump). A league that fails
 is printed with the command that replays it: it did not end, its log or table breaks a rule, a player was told another
-result than was recorded, or an agent failed by itself. Ctrl-C ends the command, and prints the results so far.
+result than was recorded, or an agent failed by itself. Ctrl-C prints the results so far.
 """
 
 
@@ -117,6 +121,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="none",
         help="what goes wrong (default none)",
     )
+    add_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
 
 
@@ -124,34 +129,46 @@ def run(options: argparse.Namespace) -> int:
     if options.until is not None:
         _check_until(options)
     options.seeds = options.seeds or (LEAGUES if options.until is None else PAIRS)
-    options.game = known_name(options.game)
+    game, options.game = options.game, known_name(options.game)
     options.strategies = options.strategies or strategies_for(options.game)
     has_faults, strategy_count = options.faults != "none", len(options.strategies)
+    if options.until is not None:
+        options.players = 2
     if options.players is None:
         options.players = PLAYERS_WITH_FAULTS if has_faults else max(2, strategy_count)
-    functions = [load(name) for name in options.strategies]
-    for name, function in zip(options.strategies, functions, strict=True):
-        check_can_play(name, function, options.game)
-    if options.until is not None:
-        first, second = (Entrant(*one) for one in zip(options.strategies, functions, strict=True))
-        return compare_until_decided(options, first, second)
-    if not has_faults:
-        if options.players < strategy_count:
-            raise CommandError(
-                f"--players {options.players} is too few for {strategy_count} strategies: "
-                f"use --players {strategy_count} or more, or name fewer --strategies"
-            )
-        if options.referees is not None:
-            raise CommandError("--referees needs --faults: without faults there are no referees")
-        if options.out is not None and options.out.suffix not in ("", ".csv"):
-            raise CommandError(f"--out {options.out}: the matches are written as CSV; name a file that ends with .csv")
-        return _compare(options, [Entrant(*one) for one in zip(options.strategies, functions, strict=True)])
-    return _test_with_faults(options)
+    if has_faults:
+        return _test_with_faults(options)
+    if options.players < strategy_count:
+        raise CommandError(
+            f"--players {options.players} is too few for {strategy_count} strategies: "
+            f"use --players {strategy_count} or more, or name fewer --strategies"
+        )
+    if options.referees is not None:
+        raise CommandError("--referees needs --faults: without faults there are no referees")
+    if options.out is not None and options.out.suffix not in ("", ".csv"):
+        raise CommandError(f"--out {options.out}: the matches are written as CSV; name a file that ends with .csv")
+    strategies = tuple(options.strategies)
+    setup = Setup(
+        _settings(options),
+        game,
+        strategies,
+        options.players,
+        fresh=options.fresh,
+        as_named=options.seeds == 1,
+        in_pairs=options.until is not None,
+        with_matches=options.out is not None,
+        code=code_of(game, strategies),
+    )
+    simulation = setup.load()
+    use(setup, simulation)
+    if isinstance(simulation, Comparison):
+        return _compare(options, setup, simulation)
+    return compare_until_decided(options, setup, simulation)
 
 
 def _test_with_faults(options: argparse.Namespace) -> int:
     """Play leagues with faults, and print which fail."""
-    given = (("--fresh", options.fresh), ("--out", options.out))
+    given = (("--fresh", options.fresh), ("--out", options.out), ("--resume", options.resume))
     for option, is_given in given:
         if is_given:
             raise CommandError(f"{option} cannot be used with --faults {options.faults}: leave out one of them")
@@ -160,6 +177,8 @@ def _test_with_faults(options: argparse.Namespace) -> int:
             f"--faults {options.faults} tests the system and not strategies: "
             f"--strategies must be of {', '.join(strategies_for(options.game))}"
         )
+    for name in options.strategies:
+        check_can_play(name, STRATEGIES[name], options.game)
     from leaguekit.sim.campaign import Scenario, report
     from leaguekit.sim.outcome import LeagueSetup
 
@@ -172,7 +191,17 @@ def _test_with_faults(options: argparse.Namespace) -> int:
         format=None if settings.format_text == "round_robin" else settings.format_text,
     )
     scenarios = [Scenario(options.seed + number, setup, options.faults) for number in range(options.seeds)]
-    return report(scenarios, options.seeds, as_json=options.json)
+    workers = workers_of(options)
+    if workers is None and options.seeds >= MIN_SEEDS_FOR_PROCESSES and (cores := available_cores()) > 1:
+        workers = Processes(cores)
+
+    def command_of_rest(done: int) -> str:
+        return Scenario(options.seed + done, setup, options.faults).command(options.seeds - done)
+
+    try:
+        return report(scenarios, options.seeds, as_json=options.json, workers=workers, command_of_rest=command_of_rest)
+    except WorkersLost as error:
+        raise CommandError(str(error)) from None
 
 
 def _check_until(options: argparse.Namespace) -> None:
@@ -208,70 +237,30 @@ def _settings(options: argparse.Namespace) -> Settings:
     return settings
 
 
-def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
+def _compare(options: argparse.Namespace, setup: Setup, comparison: Comparison) -> int:
     """Play leagues without faults, and print the comparison."""
-    comparison = Comparison(
-        options.game,
-        strategies,
-        options.players,
-        fresh=options.fresh,
-        as_named=options.seeds == 1,
-        settings=_settings(options),
-    )
-    progress = Progress(quiet=options.json)
-    done, total = 0, comparison.league.matches * options.seeds
+    run = SimulationRun(options, setup, comparison.counted)
+    leagues = comparison.counted = run.counted
+    matches_before = leagues.matches
 
     def describe(seconds: float) -> str:
-        rate = done / seconds
-        return f"{rate:,.0f} matches per second, {(total - done) / rate:.0f} s left"
+        rate = leagues.matches / seconds
+        left = f", {(options.seeds / leagues.count - 1) * seconds:.0f} s left" if leagues.count else ""
+        return f"{rate:,.0f} matches per second{left}"
 
-    replaces = options.out is not None and options.out.is_file()
-    with _open_csv(options.out) as file, noted_interrupts() as interrupted, progress:
-        for seed in range(options.seed, options.seed + options.seeds):
-            results: dict[str, MatchResult] = {}
-            try:
-                for matches in comparison.play_rounds(seed, None if file is None else results.__setitem__):
-                    done += matches
-                    progress.update(done / total, describe)
-                    if interrupted:
-                        break
-            except AsyncStrategyError as error:
-                raise CommandError(str(error)) from None
-            if interrupted:
-                break
-            # Written at the end of a league, because only then the league counts.
-            if file is not None:
-                file.writelines(_csv_rows(seed, comparison.strategy_of, results))
+    # The table of a single league is that of this process.
+    workers = Workers() if comparison.as_named else workers_of(options)
+    run.play(workers, lambda: leagues.count / options.seeds, describe)
     if options.json:
-        print(json_line(_figures(options, comparison, progress) | as_json(comparison)))
+        print(json_line(_figures(options, comparison, run.progress) | as_json(comparison) | run.resume_figures()))
     else:
-        print("\n".join(_report_lines(options, comparison, progress)))
+        print("\n".join(_report_lines(options, comparison, run)))
         if options.out is not None:
-            written = pluralize(comparison.matches, "match", "es")
-            print(wrap(f"Wrote {written} to {options.out}{', instead of what was there' * replaces}"))
-    warn_of_replaced_moves(dict(zip(comparison.names, comparison.origins, strict=True)))
-    has_failed = any(origins.total and origins.replaced == origins.total for origins in comparison.origins)
-    return 130 if interrupted else int(has_failed)
-
-
-@contextmanager
-def _open_csv(path: Path | None) -> Iterator[IO[str] | None]:
-    """The file for the matches, if there is one."""
-    try:
-        with nullcontext() if path is None else path.open("w", encoding="utf-8", newline="") as file:
-            if file is not None:
-                file.write(csv_row(COLUMNS))
-            yield file
-    except OSError as error:
-        raise CommandError(f"--out {path} cannot be written: {error.strerror}; name another file") from None
-
-
-def _csv_rows(seed: int, strategies: dict[str, str], results: dict[str, MatchResult]) -> Iterator[str]:
-    for match_id, result in results.items():
-        a, b = result.score
-        choices = result.details.choices
-        cells = [seed, match_id, a, b, strategies[a], strategies[b], result.score[a], result.score[b]]
-        yield csv_row([*cells, choices[a], choices[b], result.details.drawn_number])
+            written = pluralize(leagues.matches - matches_before, "match", "es")
+            print(wrap(f"Wrote {written} to {options.out}{', instead of what was there' * run.matches.replaces}"))
+    warn_of_replaced_moves(dict(zip(comparison.names, leagues.origins, strict=True)))
+    has_failed = any(origins.total and origins.replaced == origins.total for origins in leagues.origins)
+    return 130 if run.is_interrupted else int(has_failed)
 
 
 def _figures(options: argparse.Namespace, comparison: Comparison, progress: Progress) -> dict[str, object]:
@@ -293,10 +282,11 @@ def _figures(options: argparse.Namespace, comparison: Comparison, progress: Prog
     }
 
 
-def _report_lines(options: argparse.Namespace, comparison: Comparison, progress: Progress) -> Iterator[str]:
-    leagues = comparison.sums.leagues
+def _report_lines(options: argparse.Namespace, comparison: Comparison, run: SimulationRun[Leagues]) -> Iterator[str]:
+    leagues, progress = comparison.sums.leagues, run.progress
     if leagues < options.seeds:
         yield f"Interrupted: {leagues} of {options.seeds} leagues are over, and only they count."
+    yield from run.resume_lines()
     if not leagues:
         return
     yield from as_text(comparison)

@@ -16,7 +16,10 @@ FIRST_LINE_SECONDS = 1.0
 
 
 class Progress:
-    """Displays the progress: as a bar on a terminal, and as lines elsewhere."""
+    """Displays the progress: as a bar on a terminal, and as lines elsewhere.
+
+    It measures the duration, to which that of an earlier part of the simulation can be added.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
         self.seconds = self.cpu_seconds = 0.0
@@ -31,11 +34,14 @@ class Progress:
         )
 
     def __exit__(self, *_: object) -> None:
-        self.seconds = time.perf_counter() - self._began
-        # Independent of how busy the machine is.
-        self.cpu_seconds = time.process_time() - self._cpu_began
+        self.seconds, self.cpu_seconds = self.spent()
         if self._is_visible and self._is_bar:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def spent(self) -> tuple[float, float]:
+        """How many seconds it took so far, and how many of the processor, which do not depend on what else runs."""
+        seconds, cpu_seconds = time.perf_counter() - self._began, time.process_time() - self._cpu_began
+        return self.seconds + seconds, self.cpu_seconds + cpu_seconds
 
     def update(self, share: float, describe: Callable[[float], str]) -> None:
         """Show which share is done, with what ``describe`` says of the seconds so far, if it is time for that."""
@@ -43,7 +49,7 @@ class Progress:
             return
         self._next = now + self._interval
         self._is_visible = True
-        status = f"{share:4.0%}  {describe(now - self._began)}"
+        status = f"{share:4.0%}  {describe(self.seconds + now - self._began)}"
         filled = round(share * BAR_WIDTH)
         bar = f"\r\x1b[K{'█' * filled}{'░' * (BAR_WIDTH - filled)} {status}"
         print(bar if self._is_bar else status.strip(), end="" if self._is_bar else "\n", file=sys.stderr, flush=True)

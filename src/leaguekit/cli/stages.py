@@ -81,6 +81,12 @@ def print_interruption(league: League) -> None:
     program.print_notice(f"The league is interrupted {where}. Nothing is lost: players that go on running wait for it.")
 
 
+def print_store_problem(problem: str | None) -> None:
+    """Print that a league waits for its store, or, with None, that it goes on."""
+    text = "The store answers again" if problem is None else f"The league waits for its store: {problem}"
+    program.print_notice(f"{datetime.now().astimezone():%H:%M:%S}  {text}")
+
+
 def _describe_progress(league: League) -> str:
     status = queries.status(league)
     played = f"{status.matches_played} of {pluralize(status.total_matches, 'match', 'es')} played"

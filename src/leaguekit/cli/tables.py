@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from leaguekit.league.ties import score_text
+from leaguekit.league.ties import payoff_text, score_text
 from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain_text import escaped, sanitize_line
 
@@ -137,13 +137,14 @@ def standings_table(standings: Sequence[dict[str, Any]], tie_breaks: Sequence[st
         "points": "points",
     }
     ties = _tie_columns(standings, tie_breaks)
-    available = MIN_STANDINGS_WIDTH + sum(len(head) + 2 for head in ties)
+    payoff = {"payoff": "payoff"} if any("payoff" in row for row in standings) else {}
+    available = MIN_STANDINGS_WIDTH + sum(len(head) + 2 for head in (*ties, *payoff))
     if sys.stdout.isatty() and shutil.get_terminal_size().columns < available:
         columns = {head: key for head, key in columns.items() if head not in ("played", "drawn", "lost")}
     points = columns.pop("points")
-    columns |= ties | {"points": points}
+    columns |= ties | {"points": points} | payoff
     rows = [[_cell(key, row) for key in columns.values()] for row in standings]
-    return table([*columns], rows, right=("rank", *ties))
+    return table([*columns], rows, right=("rank", *ties, *payoff))
 
 
 def _tie_columns(standings: Sequence[dict[str, Any]], tie_breaks: Sequence[str]) -> dict[str, str]:
@@ -165,6 +166,8 @@ def _cell(key: str, row: dict[str, Any]) -> object:
         return row.get("shown_rank") or row["rank"]
     if key == "sonneborn_berger":
         return score_text(row.get(key))
+    if key == "payoff":
+        return payoff_text(row.get(key, UNSET))
     if key == "display_name" and (out := DEPARTURES.get(row.get("out") or "")):
         return f"{row[key]} ({out})"
     value = row.get(key, "")

@@ -135,9 +135,10 @@ def final_lines(live: Live) -> Iterator[str]:
         [row | {"player_id": row["id"], "display_name": row["name"]} for row in rows], live.league.tie_breaks
     )
     names = {row["id"]: row["name"] for row in rows}
-    if live.league.ties:
+    sentences = [*([live.league.ranked_by] if live.league.ranked_by else []), *live.league.ties]
+    if sentences:
         yield ""
-    yield from (sanitize_line(add_player_names(sentence, names)) for sentence in live.league.ties)
+    yield from (sanitize_line(add_player_names(sentence, names)) for sentence in sentences)
     if live.league.champion is not None and live.league.first is not None:
         yield ""
         yield sanitize_line(add_player_names(live.league.first, names))

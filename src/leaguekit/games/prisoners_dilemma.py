@@ -45,6 +45,7 @@ class PrisonersDilemma(Game[Position]):
             raise ValueError(f"noise must be a number from 0 to 0.5 with at most three decimals, got {noise!r}")
         self.max_turns = turns
         self._flips = round(thousandths)
+        self.chance = self._flips > 0
 
     def start(self) -> Position:
         return Position()
@@ -54,11 +55,11 @@ class PrisonersDilemma(Game[Position]):
             return CHANCE
         return SIDES if len(position.a) < self.max_turns else ()
 
-    def odds(self, position: Position) -> Odds | None:  # noqa: ARG002 - always the same
+    def odds(self, position: Position) -> Odds:  # noqa: ARG002 - always the same
         # Which of the two moves are turned into the other one.
         kept = NOISE_STEPS - self._flips
         weights = {"": kept * kept, "A": self._flips * kept, "B": kept * self._flips, "AB": self._flips * self._flips}
-        return [(flipped, weight) for flipped, weight in weights.items() if weight] if self._flips else None
+        return [(flipped, weight) for flipped, weight in weights.items() if weight]
 
     def question(self, position: Position, side: Side) -> Question:
         return Question("cooperate_or_defect", [*MOVES], self.view(position, side))
@@ -93,8 +94,10 @@ class PrisonersDilemma(Game[Position]):
         return public | {"you": a if side == "A" else b, "opponent": b if side == "A" else a}
 
     def picture(self, view: dict[str, Any]) -> dict[str, Any]:
-        names = ("A", "B") if "A" in view else ("you", "opponent")
-        return {"kind": "text", "text": "\n".join(f"{name:8} {view.get(name)}" for name in names)}
+        is_public = "A" in view
+        names = ("A", "B") if is_public else ("you", "opponent")
+        picture = {"kind": "text", "text": "\n".join(f"{name:8} {view.get(name)}" for name in names)}
+        return picture | {"caption": "A is {A}, B is {B}"} if is_public else picture
 
 
 def _other(move: str) -> str:

@@ -103,7 +103,8 @@ def figures(league: League, check: CancelCheck = never_cancel, *, unrated: Colle
     lines = list(_lines(league, ended, ratings))
     equality_test = equality(played, check) if played else None
     first = lines[0].player_id if lines and lines[0].player_id in ratings else None
-    chance = None if first is None else champions_chance(played, first)
+    by_payoff = league.settings.payoff_range is not UNSET
+    chance = None if first is None or by_payoff else champions_chance(played, first)
     side = ratings.side() if played else None
     cycles = find_cycles(played, check)
     return Figures(
@@ -125,7 +126,7 @@ def figures(league: League, check: CancelCheck = never_cancel, *, unrated: Colle
         cycles=cycles,
         move_origins={name: structs.replace(one, reason=UNSET) for name, one in league.move_origins.items()},
         sentences=[
-            *filter(None, [_luck_sentence(league)]),
+            *filter(None, [_luck_sentence(league), _payoff_sentence(league)]),
             *_difference_sentence(equality_test, sum(line.rated_matches > 0 for line in lines)),
             *_champion_sentences(league, lines, chance, ratings),
             *_side_sentence(side),
@@ -238,9 +239,15 @@ def _luck_sentence(league: League) -> str:
     return "" if game is None else game.luck
 
 
+def _payoff_sentence(league: League) -> str:
+    """A sentence about what the tests and the ratings do not tell; empty if the table is not ranked by payoff."""
+    by_payoff = "Tests and ratings count wins, draws and losses. They say nothing about payoffs, which rank the table."
+    return "" if league.settings.payoff_range is UNSET else by_payoff
+
+
 def _difference_sentence(found: Equality | None, players: int) -> Iterator[str]:
     if found is None:
-        yield "No match has been played yet, so there is nothing to tell from chance."
+        yield "No rated match has been played yet, so there is nothing to tell from chance."
         return
     alike = f"{players} players who are all alike would differ as much {_frequency(found.chance)}."
     if found.chance < SIGNIFICANCE_LEVEL:

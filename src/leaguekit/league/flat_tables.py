@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from leaguekit.league import events as e
 from leaguekit.league.records import Player, Referee, agent_order
-from leaguekit.league.standings import PlacedRow
+from leaguekit.league.standings import PlacedRow, payoff_of
 from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import MatchResult, MoveOrigins
@@ -48,6 +48,9 @@ class ResultRow(Struct, kw_only=True):
     # Of these, how many had an illegal move stated at first.
     illegal_A: int | None = None
     illegal_B: int | None = None
+    # What counts in the table. Left out if the league is not ranked by payoff.
+    payoff_A: float | UnsetType = UNSET
+    payoff_B: float | UnsetType = UNSET
 
 
 class AgentRow(Struct, kw_only=True, omit_defaults=True):
@@ -104,7 +107,7 @@ class LeagueTables:
         reason: str | None,
     ) -> None:
         match = self.league.matches[event.match_id]
-        details, names = result.details, self.league.players
+        details, names, payoffs = result.details, self.league.players, self.league.settings.payoff_range
         a, b = (_counts(details.move_origins or {}, player) for player in match.players)
         self._rows[match.id] = ResultRow(
             match_id=match.id,
@@ -127,9 +130,15 @@ class LeagueTables:
             attempt=match.attempt,
             ended_at=event.at,
             reason=reason or None,
+            payoff_A=UNSET if payoffs is UNSET else payoff_of(result, match.a, payoffs),
+            payoff_B=UNSET if payoffs is UNSET else payoff_of(result, match.b, payoffs),
             **{f"{origin}_A": count for origin, count in a.items()},
             **{f"{origin}_B": count for origin, count in b.items()},
         )
+
+    def has_column(self, name: str) -> bool:
+        """Whether the league's tables have a column: those for payoffs only if it is ranked by payoff."""
+        return self.league.settings.payoff_range is not UNSET or not name.startswith("payoff")
 
     def with_replaced_moves(self) -> set[str]:
         """The matches in which another move was played than a strategy's own, as the players state."""

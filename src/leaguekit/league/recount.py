@@ -84,8 +84,8 @@ def recount_table(
         rows = {player: row._replace(payoff=_mean(won[player])) for player, row in rows.items()}
 
     def head_to_head(row: RecountedRow) -> int:
-        rivals = (match for match in played[row.player_id] if rows[match[0]].points == row.points)
-        return -sum(points for _, points, _ in rivals)
+        against = ((rows[opponent], points) for opponent, points, _ in played[row.player_id])
+        return -sum(points for rival, points in against if (rival.payoff, rival.points) == (row.payoff, row.points))
 
     def sonneborn_berger(row: RecountedRow) -> float:
         worth = {3: 1.0, 1: 0.5, 0: 0.0}

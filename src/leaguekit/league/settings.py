@@ -166,14 +166,17 @@ def heading(title: str, league_id: str) -> str:
 def with_game(settings: Settings) -> Settings:
     """Settings with what the game itself decides. ``game_type`` may have arguments: ``prisoners_dilemma(turns=50)``.
 
-    Raises ProtocolError (E049) if the game is not known, or cannot be made with its arguments.
+    In a format that ranks the players itself, payoffs do not count. Raises ProtocolError (E049) if the game is not
+    known, or cannot be made with its arguments.
     """
     rules = game(settings.game_type, settings.game_args or None)
+    made = settings.known_format
+    ranks_itself = made is not None and bool(made.ranked_by)
     return replace(
         settings,
         game_type=rules.name,
         game_args=dict(rules.args) or UNSET,
-        payoff_range=UNSET if rules.payoff_range is None else rules.payoff_range,
+        payoff_range=UNSET if rules.payoff_range is None or ranks_itself else rules.payoff_range,
     )
 
 

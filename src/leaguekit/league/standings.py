@@ -27,7 +27,9 @@ from leaguekit.protocol.messages import MAX_STANDINGS, MatchResult, OwnRecord, S
 WIN_POINTS = 3
 MILLION = 1_000_000
 
-# What decides between two players with equal points.
+# The players with equal points; if the table is ranked by payoff, with equal payoffs and points.
+Level = int | tuple[float, int]
+# What decides between two players of a level.
 Decider = TieBreak | Literal["id"]
 # After more changes of points than this, all cached Sonneborn–Berger scores are dropped.
 MAX_CHANGES = 256
@@ -133,12 +135,12 @@ class Table:
         self._payoff_range = payoff_range
         self._order: tuple[Decider, ...] = (*tie_breaks, "id")
         self._lot_seed = lot_seed
-        self._levels: dict[int, dict[str, None]] = {}
+        self._levels: dict[Level, dict[str, None]] = {}
         self._standings: dict[str, Standing] | None = None
         # What decided between a player and the one before it, if they have equal points; computed with the standings.
         self._deciders: dict[str, Decider] = {}
-        # By points: the head-to-head points of each player against the others with as many points.
-        self._among_tied: dict[int, dict[str, int]] = {}
+        # By level: the head-to-head points of each player against the others of the level.
+        self._among_tied: dict[Level, dict[str, int]] = {}
         # Cached Sonneborn–Berger scores, doubled, each with the number of changes that it includes; and all changes
         # of points.
         self._doubled_scores: dict[str, tuple[int, int]] = {}
@@ -230,14 +232,11 @@ class Table:
         if self._standings is None:
             self._deciders, self._players_with_score = {}, set()
             ids: list[str] = []
-            for points in sorted(self._levels, reverse=True):
-                level = self._levels[points]
-                ids += self._ordered(points, level, self._order) if len(level) > 1 else level
+            for level in sorted(self._levels, reverse=True):
+                tied = self._levels[level]
+                ids += self._ordered(level, tied, self._order) if len(tied) > 1 else tied
             if self._ranking:
                 ids, self._deciders = self._ranking, {}
-            elif self._payoff_range is not UNSET:
-                # The sort is stable: players with equal payoffs stay in the order of their points and tie-breaks.
-                ids.sort(key=lambda player: -self.rows[player].payoff)
             self._standings = {
                 player: _standing(rank, self.rows[player], has_payoff=self._payoff_range is not UNSET)
                 for rank, player in enumerate(ids, start=1)
@@ -262,8 +261,6 @@ class Table:
                 sonneborn_berger=self._doubled_scores[player][0] / 2 if player in scored else None,
                 buchholz=self._buchholz(player) if self._counts_opponents else None,
             )
-            if rows and row.payoff != rows[-1].payoff:
-                row.decided_by = None
             if rows and row.decided_by in ARBITRARY:
                 row.shown_rank = rows[-1].shown_rank = f"{rows[-1].shown_rank.removesuffix('=')}="
             rows.append(row)
@@ -279,45 +276,49 @@ class Table:
         return first if own is None or own.rank < MAX_STANDINGS else [*first[:-1], own]
 
     def _remove_from_level(self, row: Row) -> None:
-        points = row.points
-        level = self._levels[points]
-        del level[row.player_id]
-        if not level:
-            del self._levels[points]
-        self._among_tied.pop(points, None)
+        level = self._level(row)
+        tied = self._levels[level]
+        del tied[row.player_id]
+        if not tied:
+            del self._levels[level]
+        self._among_tied.pop(level, None)
         self._standings = None
 
     def _add_to_level(self, row: Row) -> None:
-        points = self._points[row.player_id] = row.points
-        self._levels.setdefault(points, {})[row.player_id] = None
-        self._among_tied.pop(points, None)
+        self._points[row.player_id] = row.points
+        level = self._level(row)
+        self._levels.setdefault(level, {})[row.player_id] = None
+        self._among_tied.pop(level, None)
 
-    def _ordered(self, points: int, tied: Iterable[str], order: tuple[Decider, ...]) -> list[str]:
-        """Sort players that have these points and are equal so far; the best comes first."""
+    def _level(self, row: Row) -> Level:
+        return row.points if self._payoff_range is UNSET else (row.payoff, row.points)
+
+    def _ordered(self, level: Level, tied: Iterable[str], order: tuple[Decider, ...]) -> list[str]:
+        """Sort players of a level that are equal so far; the best comes first."""
         parts: dict[int, list[str]] = {}
-        for player, value in self._values(order[0], points, tied):
+        for player, value in self._values(order[0], level, tied):
             parts.setdefault(value, []).append(player)
         ordered: list[str] = []
         for value in sorted(parts, reverse=True):
             part = parts[value]
             if len(part) > 1:
-                part = self._ordered(points, part, order[1:])
+                part = self._ordered(level, part, order[1:])
             if ordered:
                 self._deciders[part[0]] = order[0]
             ordered += part
         return ordered
 
-    def _values(self, name: Decider, points: int, tied: Iterable[str]) -> list[tuple[str, int]]:
+    def _values(self, name: Decider, level: Level, tied: Iterable[str]) -> list[tuple[str, int]]:
         """The value of a tie-break for each player. A higher value is better."""
         rows = self.rows
         match name:
             case "head_to_head":
-                among = self._among_tied.get(points)
+                among = self._among_tied.get(level)
                 if among is None:
-                    level = self._levels[points].keys()
-                    among = self._among_tied[points] = {
-                        player: sum(map(own.__getitem__, own.keys() & level))
-                        for player, own in [(player, rows[player].against) for player in level]
+                    players = self._levels[level].keys()
+                    among = self._among_tied[level] = {
+                        player: sum(map(own.__getitem__, own.keys() & players))
+                        for player, own in [(player, rows[player].against) for player in players]
                     }
                 return [(player, among[player]) for player in tied]
             case "sonneborn_berger":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from leaguekit.formats.base import TieBreak
 from leaguekit.league.settings import Settings
@@ -37,6 +37,17 @@ def describe_order(settings: Settings) -> str:
     return ", ".join([*first, *(fewest.get(name, _NAMES[name]) for name in (*tie_breaks, *last))])
 
 
+def payoff_sentence(settings: Settings) -> str:
+    """A sentence that says that the table is ranked by payoff; empty if it is not."""
+    if settings.payoff_range is UNSET:
+        return ""
+    low, high = settings.payoff_range
+    return (
+        f"The table is ranked by payoff, the mean of all matches of a player ({low:g} to {high:g}); points decide only "
+        "between equal payoffs."
+    )
+
+
 def tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak], limit: int) -> list[str]:
     """Sentences about the first ties of the table: what decided between players with equal points."""
     found = _tie_sentences(rows, tie_breaks)
@@ -47,14 +58,16 @@ def tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak], lim
 
 
 def _tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak]) -> Iterator[str]:
-    equal_in = _joined(["points", *(_NAMES[name] for name in tie_breaks if name != "lot")])
-    for (_, points), level in groupby(rows, key=lambda row: (row.payoff, row.points)):
+    first = ["points"] if not rows or rows[0].payoff is UNSET else ["payoff", "points"]
+    equal_in = _joined([*first, *(_NAMES[name] for name in tie_breaks if name != "lot")])
+    for (payoff, points), level in groupby(rows, key=lambda row: (row.payoff, row.points)):
         tied = list(level)
         if len(tied) == 1 or not any(row.played for row in tied):
             continue
         deciders = {row.decided_by for row in tied[1:]}
         if decisive := [_NAMES[name] for name in tie_breaks if name in deciders and name not in ARBITRARY]:
-            yield f"{_named(tied)} have {points_in_words(points)} each; {_joined(decisive)} decided."
+            both = points_in_words(points) if payoff is UNSET else f"{_payoff(payoff)} and {points_in_words(points)}"
+            yield f"{_named(tied)} have {both} each; {_joined(decisive)} decided."
         for _, group in groupby(tied, key=lambda row: row.shown_rank):
             equal = list(group)
             if len(equal) > 1:
@@ -67,9 +80,7 @@ def first_place(rows: Sequence[PlacedRow], *, is_over: bool, by_points: bool = T
     first = rows[0]
     if is_over and not by_points:
         return f"Champion: {first.player_id}"
-    points = points_in_words(first.points)
-    if first.payoff is not UNSET:
-        points = f"{points} and a payoff of {first.payoff:g} per match"
+    points = points_in_words(first.points) if first.payoff is UNSET else f"{_payoff(first.payoff)} per match"
     equal = [row for row in rows if row.shown_rank == first.shown_rank]
     if len(equal) == 1:
         return f"{'Champion' if is_over else 'In the lead'}: {first.player_id} with {points}"
@@ -81,6 +92,15 @@ def first_place(rows: Sequence[PlacedRow], *, is_over: bool, by_points: bool = T
 
 def points_in_words(points: int) -> str:
     return f"{points:,} point{'' if points == 1 else 's'}"
+
+
+def _payoff(payoff: float) -> str:
+    return f"a payoff of {payoff_text(payoff)}"
+
+
+def payoff_text(payoff: float | UnsetType) -> str:
+    """A payoff as tables show it; empty if the game has none."""
+    return "" if payoff is UNSET else f"{payoff:.3f}"
 
 
 def score_text(score: float | None) -> str:

@@ -136,11 +136,13 @@ class LeagueRunner:
     def waits_for(self) -> list[str]:
         """What the league waits for, apart from agents and the operator."""
         problem = self.outages.problem
-        waits = [] if problem is None else [f"the network: {problem}"]
+        waits = [] if self._ledger.problem is None else [f"the store: {self._ledger.problem}"]
+        waits += [] if problem is None else [f"the network: {problem}"]
         if self._draw_problem is not None:
             waits.append(f"the operator: {self._draw_problem}")
         if self._paused:
-            waits.append(f"a pause to end: the last attempt at {queries.list_matches(self._paused)} was void")
+            matches = queries.list_matches(self._paused)
+            waits.append(f"a pause to end: the last attempt at {matches} was void; `league log` says why")
         if problem is None:
             # During an outage players are silent without a fault.
             waits += [*map(self.describe_silence, self._silent.values())][:MAX_SILENT]

@@ -12,15 +12,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from functools import partial
 from time import perf_counter
+from typing import Any
 
 from leaguekit.league.events import Event, LeagueCompleted, RoundCompleted, decode, encode
 from leaguekit.league.snapshot import BadSnapshot, restore, save
 from leaguekit.league.state import League
 from leaguekit.manager.metrics import Histogram
-from leaguekit.store.base import EventLog, StoreError
+from leaguekit.manager.writer_check import WriterCheck
+from leaguekit.store.base import EventLog, SharedLog, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +32,10 @@ SNAPSHOT = "snapshot"
 SNAPSHOT_EVERY = 50_000
 # The number of events that are read from the log at a time, so that a long log does not fill the memory.
 PAGE = 2_000
+# How long a caller waits at most for events to be written to a shared log. It is less than the time limits of callers.
+ANSWER_SECONDS = 5.0
+# How long ``close`` waits for a snapshot.
+SAVE_SECONDS = 5.0
 
 
 class Ledger:
@@ -51,9 +57,13 @@ class Ledger:
         self.writes = Histogram()
         # The latest write.
         self.latest: asyncio.Future[int] | None = None
+        # From ``recover`` on, if another program may take the log over.
+        self.writer_check: WriterCheck | None = None
 
     async def recover(self) -> int:
         """Restore the league from its snapshot and its log. Returns the number of events in the log."""
+        if isinstance(self.log, SharedLog):
+            self.writer_check = WriterCheck(self.log, self._fail)
         if (snapshot := await self.log.kept(SNAPSHOT)) is not None:
             try:
                 self.league, self._saved = restore(snapshot)
@@ -111,8 +121,10 @@ class Ledger:
 
     async def close(self) -> None:
         """Finish all writes, and close the log."""
+        if self.writer_check is not None:
+            await self.writer_check.close()
         if self._saving is not None:
-            await self._saving
+            await asyncio.wait([self._saving], timeout=SAVE_SECONDS)
         await self.log.close()
 
     def _end_write(self, began: float, append: asyncio.Future[int]) -> None:
@@ -120,13 +132,44 @@ class Ledger:
             return
         if (error := append.exception()) is None:
             self.writes.add(perf_counter() - began)
-        elif not self.failed.done():
+        else:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self.failed.done():
             self.failed.set_result(error)
 
     @property
+    def problem(self) -> str | None:
+        """Why the log cannot be written at the moment; None if it can."""
+        return None if self.writer_check is None else self.writer_check.problem
+
+    @property
     def is_written(self) -> bool:
-        """Whether everything recorded so far is written, and no write has failed."""
-        return self.latest is None or (self.latest.done() and self.latest.exception() is None)
+        """Whether everything recorded so far is written, no write has failed, and this is certainly the writer."""
+        is_done = self.latest is None or (self.latest.done() and self.latest.exception() is None)
+        return is_done and (self.writer_check is None or self.writer_check.is_confirmed)
+
+    async def wait_to_answer(self) -> None:
+        """Wait as ``wait_written`` does, but not longer than a caller waits. Raises StoreError."""
+        await self._in_time(self.wait_written())
+
+    async def keep_in_time(self, name: str, content: bytes) -> None:
+        """Store a text beside the log. Raises StoreError if that takes longer than a caller waits."""
+        await self._in_time(self.log.keep(name, content))
+
+    async def _in_time(self, writing: Coroutine[Any, Any, None]) -> None:
+        if self.writer_check is None:
+            await writing
+            return
+        task = asyncio.ensure_future(writing)
+        try:
+            # This may run outside of a task, where ``asyncio.timeout`` is not possible.
+            if not (await asyncio.wait([task], timeout=ANSWER_SECONDS))[0]:
+                raise StoreError(self.problem or "it is slow")
+            task.result()
+        finally:
+            task.cancel()
 
     async def wait_written(self, upto: asyncio.Future[int] | None = None) -> None:
         """Wait until everything recorded so far is written, or up to ``upto``, which is an earlier value of ``latest``.
@@ -142,3 +185,5 @@ class Ledger:
             else:
                 # Others may wait for the same write. If this caller is cancelled, the write must go on.
                 await asyncio.shield(write)
+        if self.writer_check is not None and not self.writer_check.is_confirmed:
+            await self.writer_check.confirm()

@@ -44,7 +44,7 @@ from leaguekit.protocol.ids import MANAGER, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import MAX_BYTES, Call, InvalidCall, RpcError, RpcRequest, answer
-from leaguekit.store.base import EventLog
+from leaguekit.store.base import EventLog, StoreError
 from leaguekit.transport.base import HttpAnswer, Peer
 
 if TYPE_CHECKING:
@@ -212,8 +212,10 @@ class Manager:
             except ProtocolError as error:
                 self.refused_registrations.note_request(call.method, call.params, error, peer)
                 raise
+            except StoreError as error:
+                raise _no_store() from error
             if not self.ledger.is_written:
-                await self.ledger.wait_written()
+                await self._wait_to_answer()
         self.metrics.count_result(call, result, perf_counter() - began)
         return result
 
@@ -221,7 +223,7 @@ class Manager:
         operation = self._operator.operate(self.ledger.league, call, self._now())
         self.ledger.record(operation.events)
         result = operation.describe(self.ledger.league)
-        await self.ledger.wait_written()
+        await self._wait_to_answer()
         if "waits_for" in result:
             result["waits_for"] += self.runner.waits_for
             if self.ledger.league.is_open and self.runner.start_at is not None:
@@ -302,8 +304,15 @@ class Manager:
         return read_record(await self.ledger.log.kept(record_name(match.id, match.attempt)), details)
 
     async def _raise_when_written(self, error: ProtocolError) -> NoReturn:
-        await self.ledger.wait_written()
+        await self._wait_to_answer()
         raise error
+
+    async def _wait_to_answer(self) -> None:
+        """Wait until the events are written that an answer depends on. Raises ProtocolError if that takes too long."""
+        try:
+            await self.ledger.wait_to_answer()
+        except StoreError as error:
+            raise _no_store() from error
 
     async def _receive_progress(self, report: m.MatchProgress, peer: Peer) -> m.MatchProgressAck:
         referee = self._sender(report, peer, Referee)
@@ -376,7 +385,8 @@ class Manager:
             else:
                 await self.keep_transcript(of_type(m.MatchTranscript, decode(body)), match_id)
         except ProtocolError as error:
-            return HttpAnswer(400, json.encode({"error_code": error.code, "error": error.detail}))
+            status = 503 if error.code == "E060" else 400
+            return HttpAnswer(status, json.encode({"error_code": error.code, "error": error.detail}))
         return HttpAnswer(200, json.encode({"status": "ACCEPTED", "match_id": match_id}))
 
     async def keep_transcript(self, transcript: m.MatchTranscript, match_id: str) -> None:
@@ -388,7 +398,7 @@ class Manager:
         match = self.ledger.league.matches.get(match_id)
         if match is None or (transcript.match_id, referee.id) != (match_id, match.referee_id):
             raise ProtocolError("E050", f"{referee.id} has not refereed {match_id}.")
-        await self.ledger.log.keep(f"transcript/{match_id}", encode(structs.replace(transcript, auth_token=UNSET)))
+        await self._keep(f"transcript/{match_id}", encode(structs.replace(transcript, auth_token=UNSET)))
 
     async def keep_record(self, posted: m.MatchRecord, match_id: str) -> None:
         """Store the record of a match that a referee plays, beside the log. It is durable when this returns.
@@ -402,7 +412,14 @@ class Manager:
         if not match.in_play or posted.attempt != match.attempt:
             # A result that counts keeps its record.
             raise ProtocolError("E050", f"That attempt at {match_id} is over.")
-        await self.ledger.log.keep(record_name(match_id, posted.attempt), json.encode(posted.record, order="sorted"))
+        await self._keep(record_name(match_id, posted.attempt), json.encode(posted.record, order="sorted"))
+
+    async def _keep(self, name: str, document: bytes) -> None:
+        """Store a document beside the log. Raises ProtocolError if that takes too long."""
+        try:
+            await self.ledger.keep_in_time(name, document)
+        except StoreError as error:
+            raise _no_store() from error
 
     async def _query(self, query: m.LeagueQuery, peer: Peer) -> Raw:
         return self._query_cache.response_to(query, self._sender(query, peer).id, self._now())
@@ -471,6 +488,10 @@ class Manager:
 
     def _echo(self, request: m.Request) -> m.Envelope:
         return m.envelope(MANAGER, self.world.now(), request.conversation_id)
+
+
+def _no_store() -> ProtocolError:
+    return ProtocolError("E060", "The manager waits for its store: send this again in a while.")
 
 
 def _correct_deadline(report: m.MatchProgress, now: datetime) -> None:

@@ -15,7 +15,7 @@ from leaguekit.league.records import Player, Referee, agent_order
 from leaguekit.league.rounds import MAX_MATCHES, match_count, start_fault
 from leaguekit.league.settings import CHANGEABLE
 from leaguekit.league.state import League
-from leaguekit.league.ties import describe_order, first_place, tie_sentences
+from leaguekit.league.ties import describe_order, first_place, payoff_sentence, tie_sentences
 from leaguekit.league.tournaments import describe_round
 from leaguekit.protocol.fields import Count, RoundId
 from leaguekit.protocol.ids import match_numbers
@@ -99,7 +99,7 @@ def _standings(league: League, _operation: Operation) -> dict[str, Any]:
         "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
         "order": describe_order(league.settings),
         "tie_breaks": league.settings.tie_breaks,
-    }
+    } | ({"ranked_by": ranked_by} if (ranked_by := payoff_sentence(league.settings)) else {})
 
 
 def _technical_losses(league: League) -> dict[str, list[dict[str, str]]]:

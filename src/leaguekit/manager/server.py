@@ -74,9 +74,11 @@ def manager_server(
     limiter = RateLimiter(identify)
 
     async def health(_request: Request) -> Response:
-        state = manager.ledger.league.state
+        state, problem = manager.ledger.league.state, manager.ledger.problem
+        if problem is not None:
+            return JSONResponse({"status": "waiting", "league_id": manager.league_id, "reason": problem}, 503)
         try:
-            await manager.ledger.wait_written()
+            await manager.ledger.wait_to_answer()
         except StoreError as error:
             return JSONResponse({"status": "failed", "league_id": manager.league_id, "reason": str(error)}, 503)
         return JSONResponse({"status": "ok", "league_id": manager.league_id, "state": state})

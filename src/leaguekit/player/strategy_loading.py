@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from pathlib import Path
+from types import ModuleType
 
 from leaguekit.agents.author_modules import ModuleNotLoaded, import_module, load_file
 from leaguekit.player.context import Strategy
@@ -30,20 +31,29 @@ def load(name: str) -> Strategy:
             return from_options({})
         except (ImportError, ValueError) as error:
             raise NoSuchStrategy(str(error)) from None
-    module_name, colon, function_name = name.rpartition(":")
-    if not (colon and module_name and function_name):
-        raise NoSuchStrategy(_describe_unknown(name))
-    try:
-        module = load_file(Path(module_name)) if module_name.endswith(".py") else import_module(module_name)
-    except ModuleNotLoaded as error:
-        raise NoSuchStrategy(str(error)) from error
+    module, function_name = _module_of(name), name.rpartition(":")[2]
     found = getattr(module, function_name, None)
     if not callable(found):
         what = "nothing called" if found is None else "no function called"
         near = get_close_matches(function_name, [one for one in vars(module) if callable(getattr(module, one))], 1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise NoSuchStrategy(f"There is {what} {function_name!r} in {module.__file__ or module_name}{hint}")
+        raise NoSuchStrategy(f"There is {what} {function_name!r} in {module.__file__ or module.__name__}{hint}")
     return found  # type: ignore[no-any-return]  # any callable is a strategy
+
+
+def module_of_strategy(name: str) -> ModuleType | None:
+    """The module of an author's own strategy; None if the strategy is ours. Raises NoSuchStrategy."""
+    return None if name in STRATEGIES or name == LLM else _module_of(name)
+
+
+def _module_of(name: str) -> ModuleType:
+    module_name, colon, function_name = name.rpartition(":")
+    if not (colon and module_name and function_name):
+        raise NoSuchStrategy(_describe_unknown(name))
+    try:
+        return load_file(Path(module_name)) if module_name.endswith(".py") else import_module(module_name)
+    except ModuleNotLoaded as error:
+        raise NoSuchStrategy(str(error)) from error
 
 
 def _describe_unknown(name: str) -> str:

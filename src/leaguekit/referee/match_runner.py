@@ -274,7 +274,8 @@ class MatchRunner:
 
     def _break_down(self, error: BaseException) -> None:
         log.error("%s broke down", self.match_id, exc_info=error)
-        self._set_end(s.Void("The referee or the game broke down; the referee's log says why.", {}))
+        why = f"The referee or the game broke down ({error!r:.200}); the referee's log says where."
+        self._set_end(s.Void(why, {}))
 
     def _set_end(self, end: MatchEnd) -> None:
         if not self._end.done():

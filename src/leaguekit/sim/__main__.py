@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from leaguekit.sim.campaign import soak
+from leaguekit.sim.workers import Processes, available_cores
 
 
 def main() -> int:
@@ -14,8 +15,10 @@ def main() -> int:
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="the first seed (default 1)")
     parser.add_argument("--least", metavar="N", type=int, default=1, help="simulate at least N seeds (default 1)")
     parser.add_argument("--json", action="store_true", help="the totals as JSON, for programs")
+    parser.add_argument("--jobs", metavar="N", type=int, default=available_cores(), help="(default one per core)")
     options = parser.parse_args()
-    return soak(options.minutes, options.seed, min_seeds=options.least, as_json=options.json)
+    workers = Processes(options.jobs) if options.jobs > 1 else None
+    return soak(options.minutes, options.seed, min_seeds=options.least, as_json=options.json, workers=workers)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Runs many simulated leagues, one per seed. Reports progress, violations, and the commands that replay failures."""
+"""Runs many simulated leagues, one per seed. Reports progress, violations, and the commands that replay failures.
+
+The leagues are played by workers, in any number of processes. What is printed comes in the order of the seeds.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
@@ -18,8 +21,10 @@ from leaguekit.player.strategies import strategies_for
 from leaguekit.sim.checks import find_violations
 from leaguekit.sim.faults import MEANINGS, FaultKind, make_fault_plan
 from leaguekit.sim.interrupts import noted_interrupts, raise_noted
+from leaguekit.sim.jobs import play_in_order
 from leaguekit.sim.outcome import LeagueSetup, Outcome
 from leaguekit.sim.runner import play
+from leaguekit.sim.workers import Workers
 
 # In this game chance moves in every turn, and the record of a match is too long for its report.
 LONG_GAME = "prisoners_dilemma(turns=300, noise=0.1)"
@@ -51,14 +56,13 @@ class Scenario(NamedTuple):
     setup: LeagueSetup
     faults: FaultKind
 
-    @property
-    def command(self) -> str:
-        """The command that replays this league."""
+    def command(self, seeds: int = 1) -> str:
+        """The command that plays this league, and those of the following seeds."""
         setup = self.setup
         return (
             f"league simulate --faults {self.faults} --players {setup.players} --referees {setup.referees} "
             f"--game {shlex.quote(setup.game)} {_format_option(setup)}"
-            f"--strategies {','.join(setup.strategies)} --seed {self.seed} --seeds 1"
+            f"--strategies {','.join(setup.strategies)} --seed {self.seed} --seeds {seeds}"
         )
 
 
@@ -79,6 +83,20 @@ class ScenarioResult(NamedTuple):
         return hashlib.sha256(b"\n".join(self.outcome.events)).hexdigest()
 
 
+class ScenarioCounts(NamedTuple):
+    """What a scenario has come to, as pure data."""
+
+    scenario: Scenario
+    violations: list[str]
+    matches: int
+    events: int
+    exchanges: int
+    crashes: int
+    injected: dict[str, int]
+    # What happened last, if there is a violation.
+    log: list[str]
+
+
 @dataclass(slots=True)
 class Totals:
     """The totals of a campaign so far."""
@@ -89,21 +107,20 @@ class Totals:
     exchanges: int = 0
     crashes: int = 0
     injected: Counter[str] = field(default_factory=Counter)
-    failed: list[ScenarioResult] = field(default_factory=list)
+    failed: list[ScenarioCounts] = field(default_factory=list)
     # What the leagues were.
     setups: set[LeagueSetup] = field(default_factory=set)
 
-    def add(self, result: ScenarioResult) -> None:
-        outcome = result.outcome
-        self.setups.add(result.scenario.setup)
+    def add(self, counts: ScenarioCounts) -> None:
+        self.setups.add(counts.scenario.setup)
         self.seeds += 1
-        self.matches += sum(text.startswith(_ENDS_OF_MATCHES) for text in outcome.events)
-        self.events += len(outcome.events)
-        self.exchanges += outcome.exchanges
-        self.crashes += outcome.crashes
-        self.injected.update(outcome.injected)
-        if result.violations:
-            self.failed.append(result)
+        self.matches += counts.matches
+        self.events += counts.events
+        self.exchanges += counts.exchanges
+        self.crashes += counts.crashes
+        self.injected.update(counts.injected)
+        if counts.violations:
+            self.failed.append(counts)
 
 
 def run_scenario(scenario: Scenario) -> ScenarioResult:
@@ -113,7 +130,24 @@ def run_scenario(scenario: Scenario) -> ScenarioResult:
     return ScenarioResult(scenario, outcome, find_violations(outcome, scenario.setup, scenario.faults))
 
 
-def soak(minutes: float, first: int = 1, *, min_seeds: int = 1, as_json: bool = False) -> int:
+def count_scenario(scenario: Scenario) -> ScenarioCounts:
+    """Simulate one league and check it. This is the job of a worker."""
+    _, outcome, violations = run_scenario(scenario)
+    return ScenarioCounts(
+        scenario,
+        violations,
+        sum(text.startswith(_ENDS_OF_MATCHES) for text in outcome.events),
+        len(outcome.events),
+        outcome.exchanges,
+        outcome.crashes,
+        outcome.injected,
+        outcome.recent_log() if violations else [],
+    )
+
+
+def soak(
+    minutes: float, first: int = 1, *, min_seeds: int = 1, as_json: bool = False, workers: Workers | None = None
+) -> int:
     """Simulate random leagues with random faults for some minutes, and at least ``min_seeds`` of them."""
     until = time.monotonic() + minutes * 60
 
@@ -123,7 +157,7 @@ def soak(minutes: float, first: int = 1, *, min_seeds: int = 1, as_json: bool = 
             yield random_scenario(seed)
             seed += 1
 
-    return report(scenarios(), None, as_json=as_json)
+    return report(scenarios(), None, as_json=as_json, workers=workers)
 
 
 def random_scenario(seed: int) -> Scenario:
@@ -140,23 +174,36 @@ def random_scenario(seed: int) -> Scenario:
     return Scenario(seed, setup, faults)
 
 
-def report(scenarios: Iterable[Scenario], count: int | None, *, as_json: bool) -> int:
-    """Simulate leagues, and print the progress, the failures and finally the totals. Returns the exit code."""
+def report(
+    scenarios: Iterable[Scenario],
+    count: int | None,
+    *,
+    as_json: bool,
+    workers: Workers | None = None,
+    command_of_rest: Callable[[int], str] | None = None,
+) -> int:
+    """Simulate leagues, and print the progress, the failures and finally the totals. Returns the exit code.
+
+    Without workers they are simulated in this process. ``command_of_rest`` gives the command that plays all leagues
+    but the first ones, which Ctrl-C has left.
+    """
     totals = Totals()
     began = time.monotonic()
     progress = _Progress(totals, count, began)
-    with noted_interrupts() as interrupted, suppress(KeyboardInterrupt):
-        for scenario in scenarios:
-            result = run_scenario(scenario)
-            totals.add(result)
-            if result.violations and not as_json:
-                progress.clear()
-                _print("\n".join(_describe_failure(result, None if count == 1 else MAX_LOG_LINES)))
+    with noted_interrupts() as interrupted, suppress(KeyboardInterrupt), workers or Workers() as players:
+        for counts in play_in_order(players, count_scenario, iter(scenarios)):
+            if counts is not None:
+                totals.add(counts)
+                if counts.violations and not as_json:
+                    progress.clear()
+                    _print("\n".join(_describe_failure(counts, None if count == 1 else MAX_LOG_LINES)))
             progress.update()
             raise_noted()
     progress.clear()
     seconds = time.monotonic() - began
     _print(json.dumps(_as_json(totals, seconds)) if as_json else "\n".join(_summary(totals, seconds)))
+    if interrupted and command_of_rest is not None and totals.seeds != count and not as_json:
+        _print(f"To play the others: {command_of_rest(totals.seeds)}")
     return 130 if interrupted else 1 if totals.failed else 0
 
 
@@ -187,15 +234,15 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
-def _describe_failure(result: ScenarioResult, max_log_lines: int | None) -> list[str]:
-    more, log = len(result.violations) - MAX_PRINTED_VIOLATIONS, result.outcome.recent_log()
+def _describe_failure(result: ScenarioCounts, max_log_lines: int | None) -> list[str]:
+    more = len(result.violations) - MAX_PRINTED_VIOLATIONS
     return [
         f"seed {result.scenario.seed} failed:",
         *(f"  {line}" for line in result.violations[:MAX_PRINTED_VIOLATIONS]),
         *([f"  and {more} more"] if more > 0 else []),
         "  what happened last:",
-        *(f"    {line}" for line in log[-max_log_lines if max_log_lines else 0 :]),
-        f"  to replay it: {result.scenario.command}",
+        *(f"    {line}" for line in result.log[-max_log_lines if max_log_lines else 0 :]),
+        f"  to replay it: {result.scenario.command()}",
     ]
 
 
@@ -229,7 +276,7 @@ def _as_json(totals: Totals, seconds: float) -> dict[str, Any]:
         "crashes": totals.crashes,
         "faults": dict(sorted(totals.injected.items())),
         "failed": [
-            {"seed": one.scenario.seed, "violations": one.violations, "replay": one.scenario.command}
+            {"seed": one.scenario.seed, "violations": one.violations, "replay": one.scenario.command()}
             for one in totals.failed
         ],
     }

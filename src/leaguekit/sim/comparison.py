@@ -8,13 +8,50 @@ strategies are named.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
 
 from leaguekit.league.settings import Settings
 from leaguekit.player.keyed_random import KeyedRandom
-from leaguekit.protocol.messages import MoveOrigins
+from leaguekit.protocol.messages import MatchResult, MoveOrigins
 from leaguekit.sim.direct import DirectLeague, Entrant, OnResult
-from leaguekit.sim.estimates import Sums
+from leaguekit.sim.estimates import Scale, Sums
+from leaguekit.sim.interrupts import is_interrupted
+
+
+class Leagues(Struct, tag="leagues", omit_defaults=True):
+    """What leagues have come to, as sums."""
+
+    sums: Sums
+    # The number of moves of each strategy by origin.
+    origins: list[MoveOrigins]
+    # The payoffs, if the game is ranked by them. The other sums are of points.
+    payoffs: Sums | None = None
+    # The number of matches in all leagues that count.
+    matches: int = 0
+    # A row for every match, if they are wanted.
+    rows: list[tuple[Any, ...]] = []
+
+    @classmethod
+    def of(cls, strategies: int, payoff_range: tuple[float, float] | None = None) -> Leagues:
+        """No leagues so far."""
+        payoffs = None if payoff_range is None else Sums.of(strategies, Scale.of_payoffs(*payoff_range))
+        return cls(Sums.of(strategies), [MoveOrigins() for _ in range(strategies)], payoffs)
+
+    @property
+    def count(self) -> int:
+        return self.sums.leagues
+
+    def add(self, later: Leagues) -> None:
+        """Count leagues of later seeds. Their rows are left out."""
+        self.sums.add_sums(later.sums)
+        if self.payoffs is not None and later.payoffs is not None:
+            self.payoffs.add_sums(later.payoffs)
+        for origins, others in zip(self.origins, later.origins, strict=True):
+            origins.add(others)
+        self.matches += later.matches
 
 
 class Comparison:
@@ -43,8 +80,6 @@ class Comparison:
         self.repeated = [name for name in self.names if [one.name for one in self._named].count(name) > 1]
         # The index in ``names`` of each entrant.
         self._numbers = [self.names.index(one.name) for one in self._named]
-        # The number of moves of each strategy by origin.
-        self.origins = [MoveOrigins() for _ in self.names]
         # For each seat, the entrants that can take it.
         self._entrants = [
             [Entrant(f"{name.rpartition(':')[2]} {seat}", strategy) for name, strategy in self._named]
@@ -56,9 +91,7 @@ class Comparison:
         # How often each pair of players meets in a league; None if the format decides that.
         self.legs = {"round_robin": 1, "round_robin(legs=2)": 2}.get(self.settings.format_text)
         self.league = DirectLeague(self.settings, self._entrants_in_seats(), fresh=fresh)
-        self.sums = Sums.of(len(self.names))
-        # The number of matches in all leagues that count.
-        self.matches = 0
+        self.counted = self._no_leagues()
 
     def play(self, seed: int, on_result: OnResult | None = None) -> None:
         """Play the league of a seed and count it."""
@@ -77,13 +110,62 @@ class Comparison:
         for matches in self.league.play_rounds(seed, on_result):
             played += matches
             yield matches
-        self.matches += played
+        self.counted.matches += played
         self._count()
+
+    def play_leagues(self, seeds: Iterable[int], *, with_matches: bool = False) -> Leagues:
+        """Play the leagues of these seeds, until Ctrl-C. They are returned and not counted here."""
+        before, self.counted = self.counted, self._no_leagues()
+        try:
+            for seed in seeds:
+                results: dict[str, MatchResult] = {}
+                for _ in self.play_rounds(seed, results.__setitem__ if with_matches else None):
+                    if is_interrupted():
+                        return self.counted
+                self.counted.rows += self._rows(seed, results)
+            return self.counted
+        finally:
+            self.counted = before
+
+    @property
+    def sums(self) -> Sums:
+        return self.counted.sums
+
+    @property
+    def payoffs(self) -> Sums | None:
+        """None if the game is not ranked by payoff."""
+        return self.counted.payoffs
+
+    @property
+    def ranked(self) -> Sums:
+        """The sums that strategies are compared by: of payoffs if the game is ranked by them, otherwise of points."""
+        return self.payoffs or self.sums
+
+    @property
+    def origins(self) -> list[MoveOrigins]:
+        return self.counted.origins
+
+    @property
+    def matches(self) -> int:
+        return self.counted.matches
 
     @property
     def strategy_of(self) -> dict[str, str]:
         """The strategy of each player in the last league."""
         return {player: self.names[number] for player, number in self._numbers_by_player().items()}
+
+    def _no_leagues(self) -> Leagues:
+        return Leagues.of(len(self.names), self.league.game.payoff_range)
+
+    def _rows(self, seed: int, results: dict[str, MatchResult]) -> Iterator[tuple[Any, ...]]:
+        strategies = self.strategy_of
+        for match_id, result in results.items():
+            a, b = result.score
+            choices = result.details.choices
+            players = a, b, strategies[a], strategies[b]
+            points = result.score[a], result.score[b]
+            row = (seed, match_id, *players, *points, choices[a], choices[b], result.details.drawn_number)
+            yield (*row, *result.details.payoffs.values()) if self.payoffs and result.details.payoffs else row
 
     def _shuffle_seats(self, seed: int) -> list[int]:
         self._random.seed(("seats", seed))
@@ -103,6 +185,7 @@ class Comparison:
     def _count(self) -> None:
         size, numbers = len(self.names), self._numbers_by_player()
         points = [0] * size**2
+        payoffs = [0] * size**2
         matches = [0] * size**2
         copies = [0] * size
         for player in self.league.players.values():
@@ -110,8 +193,16 @@ class Comparison:
             copies[number] += 1
             for opponent, taken in player.row.against.items():
                 points[number * size + numbers[opponent]] += taken
+            if self.payoffs is not None:
+                for opponent, payoff in player.payoffs.items():
+                    # Without a count of meetings, each pair meets once.
+                    counted = self.payoffs.scale.count_of(payoff, player.met.get(opponent, 1))
+                    payoffs[number * size + numbers[opponent]] += counted
             for opponent, times in player.met.items():
                 matches[number * size + numbers[opponent]] += times
-            self.origins[number].add(player.origins)
-        champion = self.league.standings()[0].player_id
-        self.sums.add(tuple(copies), points, numbers[champion], matches if self.league.counts_meetings else None)
+            self.counted.origins[number].add(player.origins)
+        champion = numbers[self.league.standings()[0].player_id]
+        meetings = matches if self.league.counts_meetings else None
+        self.sums.add(tuple(copies), points, champion, meetings)
+        if self.payoffs is not None:
+            self.payoffs.add(tuple(copies), payoffs, champion, meetings)

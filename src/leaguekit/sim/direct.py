@@ -22,9 +22,9 @@ from leaguekit.formats import FormatError, parse_format
 from leaguekit.formats.base import Game as PlayedGame
 from leaguekit.formats.base import Pair, PastRound, Tournament
 from leaguekit.games import game
-from leaguekit.games.base import Side, has_chance
+from leaguekit.games.base import Question, Side, has_chance
 from leaguekit.league.settings import Settings, with_game
-from leaguekit.league.standings import PlacedRow, Row, Table
+from leaguekit.league.standings import MILLION, PlacedRow, Row, Table
 from leaguekit.league.ties import MAX_TIES, tie_sentences
 from leaguekit.manager.pairing_engine import Py4Swiss
 from leaguekit.match.draw import league_seed, match_seeds
@@ -67,12 +67,16 @@ class Player(Struct):
     history: list[PastMatch] = []
     # The number of matches against each opponent. It is not counted in a single round-robin.
     met: dict[str, int] = {}
+    # The payoffs against each opponent, in millionths. They are counted if the league is ranked by payoff.
+    payoffs: dict[str, int] = {}
+    # The latest context in the match that is played.
+    context: Context | None = None
     # The number of its moves by origin.
     origins: MoveOrigins = field(default_factory=MoveOrigins)
 
     def reset(self) -> None:
         """Prepare for a new league."""
-        self.row, self.history, self.met = Row(self.id, self.name), [], {}
+        self.row, self.history, self.met, self.payoffs = Row(self.id, self.name), [], {}, {}
         self.origins = MoveOrigins()
 
 
@@ -141,6 +145,8 @@ class DirectLeague:
         # The documented call has no field for the view.
         self._shows_view = messages_of(self.game) is not DOCUMENTED
         self._has_chance = has_chance(self.game)
+        # Whether a context has the arguments of the game, or is used for several questions.
+        self._is_long = self.game.max_turns > 1 or bool(self.game.args)
         # The built-in strategies do not look at the table. For others it is computed after every round.
         self._shows_table = not fresh and any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
         self._standings: list[Standing] = []
@@ -168,6 +174,7 @@ class DirectLeague:
             for match in matches:
                 for player in (match.a, match.b):
                     player.random.seed((seed, player.id, match.id, _ATTEMPT))
+                    player.context = None
                 key = "any" if self._same_chance else match.id
                 match_seed = seed_of(key, _ATTEMPT) if self._has_chance else b""
                 verdict = self._cache.play(match_seed, partial(self._choose, match))
@@ -240,37 +247,54 @@ class DirectLeague:
         else:
             player, opponent = match.b, match.a
         question = turn.question
-        ctx = Context(
-            game_type=self._game_name,
-            move_type=question.move_type,
-            valid_options=turn.copy_options(),
-            view=turn.copy_view() if self._shows_view else {},
-            league_id=self._league_id,
-            player_id=player.id,
-            match_id=match.id,
-            round_id=match.round_id,
-            opponent_id=opponent.id,
-            role=_ROLES[turn.side],
-            record=record_of(()) if self._fresh else player.row.record,
-            standings=[*self._standings],
-            history=tuple(player.history),
-            random=player.random,
-        )
-        # In the call above they would make Python pass its arguments in a slower way, for every move of every game.
-        if question.total is not None:
-            ctx = structs.replace(ctx, total=question.total, syntax=question.syntax)
-        if self.game.args:
-            ctx = structs.replace(ctx, game_args={**self.game.args})
+        if player.context is not None:
+            ctx = self._next_context(player.context, turn)
+        else:
+            ctx = Context(
+                game_type=self._game_name,
+                move_type=question.move_type,
+                valid_options=turn.copy_options(),
+                view=turn.copy_view() if self._shows_view else {},
+                league_id=self._league_id,
+                player_id=player.id,
+                match_id=match.id,
+                round_id=match.round_id,
+                opponent_id=opponent.id,
+                role=_ROLES[turn.side],
+                record=record_of(()) if self._fresh else player.row.record,
+                standings=[*self._standings],
+                history=tuple(player.history),
+                random=player.random,
+            )
+            if self._is_long or question.total is not None:
+                ctx = player.context = self._first_context(ctx, question)
         try:
             move = player.strategy(ctx)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
             return self._judge(player, StrategyResult(error=error), ctx, turn)
-        # A fast path: a move is nearly always one of the very objects that were offered.
+        # A fast path: a move is nearly always one of the very objects that were offered, or the same text.
         for index, option in enumerate(question.valid_options):
-            if option is move:
+            if option is move or (type(move) is str and option == move):
                 player.origins.own += 1
                 return index
         return self._judge(player, StrategyResult(move), ctx, turn)
+
+    def _first_context(self, ctx: Context, question: Question) -> Context:
+        """A context with its rare fields. All at once would make Python pass the arguments in a slower way."""
+        return structs.replace(ctx, total=question.total, syntax=question.syntax, game_args={**self.game.args})
+
+    def _next_context(self, ctx: Context, turn: Turn) -> Context:
+        """The context of a later question in the same match. It is made from the first one, which is much faster."""
+        question = turn.question
+        return structs.replace(
+            ctx,
+            move_type=question.move_type,
+            valid_options=turn.copy_options(),
+            total=question.total,
+            syntax=question.syntax,
+            view=turn.copy_view() if self._shows_view else {},
+            standings=[*self._standings],
+        )
 
     def _judge(self, player: Player, thought: StrategyResult, ctx: Context, turn: Turn) -> int | Unlisted:
         """What a strategy means: an option, a legal move that is not listed, or the option that is played instead."""
@@ -303,7 +327,9 @@ class DirectLeague:
             points = verdict.score[side]
             player.row.count(opponent.id, points)
             if payoffs is not None:
-                player.row.count_payoff(payoffs[side == "B"])
+                payoff = payoffs[side == "B"]
+                player.row.count_payoff(payoff)
+                player.payoffs[opponent.id] = player.payoffs.get(opponent.id, 0) + round(MILLION * payoff)
             if self.counts_meetings:
                 player.met[opponent.id] = player.met.get(opponent.id, 0) + 1
                 player.row.count_opponent(opponent.id, technical=False, step=1)

@@ -9,6 +9,9 @@ The variance is that of such a ratio (linearised), and the quantile is Student's
 An interval counts four additional matches, two won and two lost. Without them, ten wins in a row would look like
 certainty. With hundreds of matches their effect is negligible.
 
+In a game that is ranked by payoff, payoffs take the place of points. They are counted in millionths above the lowest
+payoff of the game, and the additional matches have its highest and its lowest.
+
 The differences between strategies are a family: with many pairs, some difference looks large by chance. So their
 intervals are widened (Bonferroni correction): in 95 of 100 comparisons all of them contain the true difference.
 """
@@ -25,6 +28,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from leaguekit.league.standings import MILLION
 from leaguekit.match.rulings import WIN_POINTS
 
 # With fewer leagues there are no intervals: the variance between leagues cannot be estimated.
@@ -32,7 +36,7 @@ MIN_LEAGUES = 10
 CONFIDENCE = 0.95
 # The probability with which a difference that is called detectable is found.
 POWER = 0.9
-# The number of matches won, and of matches lost, that an interval counts in addition.
+# The number of matches with the most points, and of matches with none, that an interval counts in addition.
 _ADDED = 2
 
 
@@ -54,6 +58,33 @@ class Estimate(NamedTuple):
         return (low > 0) - (high < 0)
 
 
+class Scale(NamedTuple):
+    """What is counted for a match: how much above the lowest value, in units. ``most`` is the highest count."""
+
+    lowest: float
+    unit: int
+    most: int
+
+    @classmethod
+    def of_payoffs(cls, lowest: float, highest: float) -> Scale:
+        return cls(lowest, MILLION, round(MILLION * highest) - round(MILLION * lowest))
+
+    def count_of(self, payoffs: int, matches: int) -> int:
+        """What to count for matches with this sum of payoffs in millionths."""
+        return payoffs - matches * round(MILLION * self.lowest)
+
+    def difference(self, count: float) -> float:
+        """A difference of counts as one of payoffs, or of points."""
+        return count if self.unit == 1 else count / self.unit
+
+    def value(self, count: float) -> float:
+        """A count as a payoff, or as points."""
+        return self.difference(count) + self.lowest if self.lowest else self.difference(count)
+
+
+POINTS = Scale(0, 1, WIN_POINTS)
+
+
 class Counts(NamedTuple):
     """How a strategy's matches ended."""
 
@@ -69,8 +100,9 @@ class Sums(Struct):
     same strategy counts twice, once for each.
     """
 
-    # The number of strategies.
+    # The number of strategies, and what is counted as points.
     size: int
+    scale: Scale
     leagues: int
     # By strategy.
     leagues_won: list[int]
@@ -86,9 +118,9 @@ class Sums(Struct):
     match_products: list[int]
 
     @classmethod
-    def of(cls, size: int) -> Sums:
+    def of(cls, size: int, scale: Scale = POINTS) -> Sums:
         """The sums over no leagues."""
-        return cls(size, 0, [0] * size, *([0] * size**2 for _ in range(8)))
+        return cls(size, scale, 0, [0] * size, *([0] * size**2 for _ in range(8)))
 
     def add(
         self, copies: tuple[int, ...], points: list[int], champion: int, matches: Sequence[int] | None = None
@@ -110,6 +142,13 @@ class Sums(Struct):
         self.products = [*map(add, self.products, starmap(mul, product(totals, totals)))]
         self.mixed_products = [*map(add, self.mixed_products, starmap(mul, product(totals, meetings.totals)))]
         self.match_products = [*map(add, self.match_products, meetings.products)]
+
+    def add_sums(self, other: Sums) -> None:
+        """Count the leagues of other sums. In which order does not matter: all are integers."""
+        self.leagues += other.leagues
+        for name in self.__struct_fields__:
+            if isinstance(own := getattr(self, name), list):
+                setattr(self, name, [*map(add, own, getattr(other, name))])
 
     @property
     def pairs(self) -> int:
@@ -147,14 +186,15 @@ class Sums(Struct):
         if not matches:
             return None
         products = self.points_squared[at], self.points_matches[at], self.points_matches[at], self.matches_squared[at]
-        return self._ratio(points, matches, _spread((points, matches), (points, matches), products, is_same=True))
+        total = points, matches
+        return self._ratio(points, matches, _spread(total, total, products, self.scale.most, is_same=True))
 
     def difference(self, a: int, b: int) -> Estimate:
         """The points per match of ``a`` minus those of ``b``. The confidence is that of all such intervals together."""
         (points_a, matches_a), (points_b, matches_b) = self.total(a), self.total(b)
         mean = points_a / matches_a - points_b / matches_b
-        centre = _centre(points_a, matches_a) - _centre(points_b, matches_b)
-        return self._estimate(mean, centre, self._error(a, b), self.pairs, -WIN_POINTS)
+        centre = self._centre(points_a, matches_a) - self._centre(points_b, matches_b)
+        return self._estimate(mean, centre, self._error(a, b), self.pairs, least=-self.scale.most)
 
     def detectable(self) -> float | None:
         """The smallest true difference that is found with probability ``POWER``, between any two strategies.
@@ -168,18 +208,20 @@ class Sums(Struct):
         matches = min(self.total(a)[1] for a in range(self.size))
         found = error * (_quantile(self.pairs, self.leagues - 1) + _student(POWER, self.leagues - 1))
         found *= (matches + 2 * _ADDED) / matches
-        return found if found <= WIN_POINTS else None
+        return self.scale.difference(found) if found <= self.scale.most else None
 
     def _ratio(self, points: int, matches: int, spread: float) -> Estimate:
         error = math.sqrt(self._correction * spread)
-        return self._estimate(points / matches, _centre(points, matches), error, 1, 0)
+        return self._estimate(points / matches, self._centre(points, matches), error, 1, least=0)
 
-    def _estimate(self, mean: float, centre: float, error: float, family: int, least: int) -> Estimate:
+    def _estimate(self, mean: float, centre: float, error: float, family: int, *, least: int) -> Estimate:
+        """An estimate of a mean, or of a difference if less than 0 is possible."""
+        value = self.scale.difference if least else self.scale.value
         if self.leagues < MIN_LEAGUES:
-            return Estimate(mean)
+            return Estimate(value(mean))
         margin = _quantile(family, self.leagues - 1) * error
         low, high = min(centre - margin, mean), max(centre + margin, mean)
-        return Estimate(mean, (max(low, least), min(high, WIN_POINTS)))
+        return Estimate(value(mean), (value(max(low, least)), value(min(high, self.scale.most))))
 
     def _error(self, a: int, b: int) -> float:
         """The standard error of a difference."""
@@ -190,7 +232,11 @@ class Sums(Struct):
         there, back = a * self.size + b, b * self.size + a
         mixed = self.mixed_products[there], self.mixed_products[back]
         products = self.products[there], *mixed, self.match_products[there]
-        return _spread(self.total(a), self.total(b), products, is_same=a == b)
+        return _spread(self.total(a), self.total(b), products, self.scale.most, is_same=a == b)
+
+    def _centre(self, points: int, matches: int) -> float:
+        """The centre of an interval."""
+        return (points + _ADDED * self.scale.most) / (matches + 2 * _ADDED)
 
     @property
     def _correction(self) -> float:
@@ -220,12 +266,9 @@ def _meetings_of(matches: list[int], size: int) -> _Meetings:
     return _Meetings(matches, [*map(mul, matches, matches)], totals, [*starmap(mul, product(totals, totals))])
 
 
-def _centre(points: int, matches: int) -> float:
-    """The centre of an interval."""
-    return (points + _ADDED * WIN_POINTS) / (matches + 2 * _ADDED)
-
-
-def _spread(a: tuple[int, int], b: tuple[int, int], products: tuple[int, int, int, int], *, is_same: bool) -> float:
+def _spread(
+    a: tuple[int, int], b: tuple[int, int], products: tuple[int, int, int, int], most: int, *, is_same: bool
+) -> float:
     """The covariance of two ratios of points to matches, by the sums over leagues.
 
     ``products`` are the sums of four products: points times points, points of a times matches of b, points of b times
@@ -233,12 +276,12 @@ def _spread(a: tuple[int, int], b: tuple[int, int], products: tuple[int, int, in
     arithmetic is exact up to the division.
     """
     (points_a, matches_a), (points_b, matches_b) = (
-        (points + _ADDED * WIN_POINTS, matches + 2 * _ADDED) for points, matches in (a, b)
+        (points + _ADDED * most, matches + 2 * _ADDED) for points, matches in (a, b)
     )
     both, a_by_b, b_by_a, matches = products
-    both += _ADDED * WIN_POINTS**2 * is_same
-    a_by_b += _ADDED * WIN_POINTS
-    b_by_a += _ADDED * WIN_POINTS
+    both += _ADDED * most**2 * is_same
+    a_by_b += _ADDED * most
+    b_by_a += _ADDED * most
     matches += 2 * _ADDED
     scale = matches_a * matches_b
     above = both * scale - a_by_b * matches_a * points_b - b_by_a * points_a * matches_b + matches * points_a * points_b

@@ -31,6 +31,11 @@ def noted_interrupts() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
+def is_interrupted() -> bool:
+    """Whether Ctrl-C was noted."""
+    return bool(_noted)
+
+
 def raise_noted() -> None:
     """Raise KeyboardInterrupt if Ctrl-C was noted."""
     if _noted:

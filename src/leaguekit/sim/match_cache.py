@@ -38,8 +38,9 @@ class Turn(Struct):
     # Options and view as JSON, because every player must get its own copy.
     encoded_options: bytes
     encoded_view: bytes
-    # Whether a copy of the list is a copy of the options.
+    # Whether a copy of the list is a copy of the options, and one of the dict a copy of the view.
     is_flat: bool
+    has_flat_view: bool
     # None if all legal moves are options.
     position: Any = None
     next: dict[Any, Node] = {}
@@ -58,7 +59,7 @@ class Turn(Struct):
         return [*self.question.valid_options] if self.is_flat else list(msgspec.json.decode(self.encoded_options))
 
     def copy_view(self) -> dict[str, Any]:
-        return dict(msgspec.json.decode(self.encoded_view))
+        return {**self.question.context} if self.has_flat_view else dict(msgspec.json.decode(self.encoded_view))
 
 
 class Chance(Struct):
@@ -168,11 +169,13 @@ class _RunningMatch:
     def _turn(self) -> Turn:
         side, position = self._asked[0], self._position
         question = self._game.question(position, side)
+        options, encoded_view = question.valid_options, msgspec.json.encode(question.context)
         return Turn(
             side,
             question,
-            encoded_options=msgspec.json.encode(question.valid_options),
-            encoded_view=msgspec.json.encode(question.context),
-            is_flat=not any(isinstance(option, list | dict) for option in question.valid_options),
+            encoded_options=msgspec.json.encode(options),
+            encoded_view=encoded_view,
+            is_flat=not any(isinstance(option, list | dict) for option in options),
+            has_flat_view=b"[" not in encoded_view and b"{" not in encoded_view[1:],
             position=None if question.total is None else position,
         )

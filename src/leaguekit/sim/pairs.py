@@ -2,32 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec import Struct
+
 from leaguekit.league.settings import Settings
 from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.sim.direct import DirectLeague, Entrant
-from leaguekit.sim.sprt import SequentialTest
+from leaguekit.sim.interrupts import is_interrupted
+from leaguekit.sim.sprt import Decision, SequentialTest
+
+
+class Pair(NamedTuple):
+    """A pair of games: the score of the first strategy in half points, and the moves of both by origin."""
+
+    score: int
+    origins: tuple[MoveOrigins, MoveOrigins]
+
+
+class Pairs(Struct):
+    """Pairs of games, in the order of their seeds."""
+
+    pairs: list[Pair]
+
+    @property
+    def count(self) -> int:
+        return len(self.pairs)
 
 
 class PairedGames:
-    """Plays pairs of games and counts them in a test.
+    """Plays pairs of games between two strategies.
 
     In the second game of a pair the sides are swapped, and the game's chance is the same. The strategies see nothing of
     earlier games, and have other random numbers of their own: otherwise what happened in the first game would tell them
     what comes in the second.
     """
 
-    def __init__(self, game: str, first: Entrant, second: Entrant, test: SequentialTest) -> None:
+    def __init__(self, game: str, first: Entrant, second: Entrant) -> None:
         settings = Settings(league_id="simulation", game_type=game, rounds="double")
-        self.test = test
-        # The number of moves of each strategy by origin.
-        self.origins = (MoveOrigins(), MoveOrigins())
         self._league = DirectLeague(settings, [first, second], fresh=True, same_chance=True)
-        self.luck = self._league.game.luck
+        self.game = self._league.game
 
-    def play(self, seed: int) -> None:
-        """Play the pair of a seed, and count it. Raises AsyncStrategyError."""
+    def play(self, seed: int) -> Pair:
+        """Play the pair of a seed. Raises AsyncStrategyError."""
         self._league.play(seed)
         first, second = self._league.players.values()
-        self.test.pairs[2 * first.row.wins + first.row.draws] += 1
-        for origins, player in zip(self.origins, (first, second), strict=True):
-            origins.add(player.origins)
+        return Pair(2 * first.row.wins + first.row.draws, (first.origins, second.origins))
+
+    def play_pairs(self, seeds: Iterable[int]) -> Pairs:
+        """Play the pairs of these seeds, until Ctrl-C."""
+        pairs = []
+        for seed in seeds:
+            pairs.append(self.play(seed))
+            if is_interrupted():
+                break
+        return Pairs(pairs)
+
+
+class PairedTest(Struct, tag="test"):
+    """A sequential test and the pairs that it has counted."""
+
+    test: SequentialTest
+    # The number of moves of each strategy by origin.
+    origins: tuple[MoveOrigins, MoveOrigins]
+
+    @classmethod
+    def of(cls, test: SequentialTest) -> PairedTest:
+        """A test without pairs."""
+        return cls(test, (MoveOrigins(), MoveOrigins()))
+
+    @property
+    def count(self) -> int:
+        return self.test.count
+
+    @property
+    def decision(self) -> Decision | None:
+        return self.test.decision() if self.count else None
+
+    def add(self, pairs: Pairs) -> None:
+        """Count pairs until the test decides."""
+        for score, origins in pairs.pairs:
+            self.test.pairs[score] += 1
+            for own, others in zip(self.origins, origins, strict=True):
+                own.add(others)
+            if self.test.decision() is not None:
+                return

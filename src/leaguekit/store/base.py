@@ -6,6 +6,7 @@ A store holds one log. Its address is the name of a file, ``postgresql://user@ho
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from asyncio import Future
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,6 +64,19 @@ class EventLog(LogReader, Protocol):
 
         A store without such files does nothing.
         """
+
+
+class SharedLog(ABC):
+    """The part of a log that another program may take over from its writer, or that may be away for a time."""
+
+    # The last moment, by the time of the loop, at which this program was certainly the writer.
+    confirmed_at: float
+    # Why the store cannot be reached at the moment; None if it can, or if that is not known yet.
+    problem: str | None = None
+
+    @abstractmethod
+    async def confirm(self) -> None:
+        """Confirm that this program is the writer; wait while the store is away. Raises StoreError if it is not."""
 
 
 def is_postgres(address: str | Path) -> bool:

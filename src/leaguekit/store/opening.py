@@ -7,6 +7,7 @@ measurements.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,19 @@ async def open_log(address: str | Path) -> EventLog:
         return await SqliteLog.open(address)
     log: EventLog = await _import_postgres(address).PostgresLog.open(str(address))
     return log
+
+
+async def stand_by(address: str | Path, tell: Callable[[str], None]) -> Callable[[], None]:
+    """Wait until the writer of a store is gone, and keep other standbys from taking the store over.
+
+    ``tell`` is called with a sentence about each step. Open the store then, and call the result.
+    """
+    if address == MEMORY or not is_postgres(address):
+        raise StoreError(f"{address} is on this machine only: a standby needs --store postgresql://user@host/database.")
+    _import_postgres(address)
+    lock = import_module("leaguekit.store.postgres_lock")
+    release: Callable[[], None] = (await lock.stand_by(str(address), tell)).terminate
+    return release
 
 
 async def open_reader(address: str | Path) -> LogReader:

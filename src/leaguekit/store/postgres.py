@@ -3,7 +3,7 @@
 A program that opens the log as its writer takes the next epoch. Each append checks the epoch in the same statement. So
 an older writer cannot write any more, even if it was only suspended. A writer whose connection was dropped takes the
 next epoch too. After that, no earlier statement of it can still take effect, and the number of the last event shows
-which of them did.
+which of them did. It tries until the server is back: only another writer, or an error that would come again, ends it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from uuid import uuid4
 
 import asyncpg
 
-from leaguekit.store import postgres_schema
-from leaguekit.store.base import StoreError, redact_address
+from leaguekit.store import postgres_lock, postgres_schema
+from leaguekit.store.base import SharedLog, StoreError, redact_address
 from leaguekit.store.group_commit import PendingWrite, events_of, reject_group, resolve_group, texts_of
 from leaguekit.store.postgres_reader import PostgresReader
 
-# How long a writer tries to reconnect, the pause between two attempts, and how often it sends the same group.
-RECONNECT_SECONDS = 30.0
+# The pause between two attempts to connect again, and how long a log that is closed waits for its writes.
 PAUSE_SECONDS = 0.2
-MAX_TRIES = 3
+CLOSE_SECONDS = 5.0
 
 # One statement is one transaction and one round trip. The share lock and the update of the epoch wait for each other.
 # After the wait, PostgreSQL evaluates the condition again.
@@ -43,11 +42,12 @@ SELECT count(*) FROM mine
 """
 _TAKE_OVER = "UPDATE leaguekit SET epoch = epoch + 1, writer = $1 RETURNING epoch"
 _RECONNECT = "UPDATE leaguekit SET epoch = epoch + 1 WHERE writer = $1 RETURNING epoch"
+_IS_WRITER = "SELECT count(*) FROM leaguekit WHERE epoch = $1"
 # One statement reads both: if the epoch is unchanged, no other writer has written.
 _LAST = "SELECT (SELECT coalesce(max(number), 0) FROM leaguekit_events) FROM leaguekit WHERE epoch = $1"
 
 
-class PostgresLog(PostgresReader):
+class PostgresLog(PostgresReader, SharedLog):
     """An EventLog in a PostgreSQL database. Use ``open`` to create it. It belongs to the event loop that opened it."""
 
     def __init__(self, address: str, reader: asyncpg.Connection, writer: asyncpg.Connection) -> None:
@@ -58,6 +58,7 @@ class PostgresLog(PostgresReader):
         self._epoch = 0
         self._last = 0
         self._loop = asyncio.get_running_loop()
+        self.confirmed_at = self._loop.time()
         self._waiting: list[PendingWrite] = []
         self._writing: Task[None] | None = None
         self._failure: str | None = None
@@ -71,13 +72,16 @@ class PostgresLog(PostgresReader):
         ):
             writer = await postgres_schema.connect(address, to_write=True)
             opened.callback(writer.terminate)
-            reader = await postgres_schema.connect(address)
+            reader = await postgres_schema.connect(address, seconds=postgres_schema.STATEMENT_SECONDS)
             opened.callback(reader.terminate)
             log = PostgresLog(address, reader, writer)
             async with writer.transaction():
                 await postgres_schema.migrate(writer, log._display_name)
                 log._epoch = await writer.fetchval(_TAKE_OVER, log._writer_id)
                 log._last = await writer.fetchval(_LAST, log._epoch)
+            # An older writer writes no more now, so its session may be ended.
+            await postgres_lock.seize(writer, log._epoch)
+            log.confirmed_at = log._loop.time()
             opened.pop_all()
         return log
 
@@ -86,6 +90,9 @@ class PostgresLog(PostgresReader):
 
     async def keep(self, name: str, content: bytes) -> None:
         await self._enqueue(PendingWrite(self._loop.create_future(), (), ((name, content),)))
+
+    async def confirm(self) -> None:
+        await self._enqueue(PendingWrite(self._loop.create_future(), ()))
 
     def checkpoint(self) -> None:
         """Does nothing: there are no files, and a copy of a database is always complete."""
@@ -102,7 +109,12 @@ class PostgresLog(PostgresReader):
     async def close(self) -> None:
         self._is_closed = True
         if self._writing is not None:
-            await asyncio.shield(self._writing)
+            # While the server is away, the writes would wait for it.
+            _, late = await asyncio.wait([self._writing], timeout=CLOSE_SECONDS)
+            if late:
+                self._writer.terminate()
+                self._writing.cancel()
+                await asyncio.wait(late)
         await super().close()
         await postgres_schema.disconnect(self._writer)
 
@@ -114,6 +126,10 @@ class PostgresLog(PostgresReader):
             if self._failure is None:
                 try:
                     await self._commit(group)
+                except asyncio.CancelledError:
+                    why = self.problem or "the server did not answer in time"
+                    reject_group(group + self._waiting, f"{self._display_name} could not be written: {why}.")
+                    raise
                 except Exception as error:  # noqa: BLE001  whatever the error is, the futures must be rejected
                     self._failure = str(
                         postgres_schema.store_error(f"{self._display_name} could not be written", error)
@@ -129,17 +145,22 @@ class PostgresLog(PostgresReader):
         texts = texts_of(group)
         after = self._last + len(events)
         numbers = range(self._last + 1, after + 1)
-        for tries_left in reversed(range(MAX_TRIES)):
+        while True:
+            began = self._loop.time()
             try:
-                is_writer = await self._writer.fetchval(
-                    _APPEND, self._epoch, numbers, events, list(texts), list(texts.values())
-                )
+                if events or texts:
+                    is_writer = await self._writer.fetchval(
+                        _APPEND, self._epoch, numbers, events, list(texts), list(texts.values())
+                    )
+                else:
+                    is_writer = await self._writer.fetchval(_IS_WRITER, self._epoch)
             except Exception as error:
-                if not tries_left or not postgres_schema.is_dropped(error):
+                if not postgres_schema.is_dropped(error):
                     raise
             else:
                 if not is_writer:
                     raise _taken_over()
+                self.confirmed_at = began
                 break
             found = await self._reconnect()
             if events and found == after:
@@ -152,26 +173,29 @@ class PostgresLog(PostgresReader):
         self._last = after
 
     async def _reconnect(self) -> int:
-        """Connect again and take the next epoch. Return the number of the last event."""
-        deadline = self._loop.time() + RECONNECT_SECONDS
+        """Connect again, as soon as that is possible, and take the next epoch. Return the number of the last event."""
         while True:
             self._writer.terminate()
+            began = self._loop.time()
             try:
                 self._writer = await postgres_schema.connect(self._address, to_write=True)
                 epoch = await self._writer.fetchval(_RECONNECT, self._writer_id)
+                if epoch is not None:
+                    await postgres_lock.seize(self._writer, epoch)
                 last = await self._writer.fetchval(_LAST, epoch)
             except Exception as error:
-                if not postgres_schema.is_dropped(error) or self._loop.time() > deadline:
+                if not postgres_schema.is_dropped(error):
                     raise
+                self.problem = str(error) or type(error).__name__
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
             if last is None:
                 raise _taken_over()
-            self._epoch = epoch
+            self._epoch, self.confirmed_at, self.problem = epoch, began, None
             return int(last)
 
 
 def _taken_over() -> StoreError:
     return StoreError(
-        "another manager has taken this league over, so this one may write no more. Let only one run at a time"
+        "another manager has taken this league over, so this one writes no more. With --standby it waits for that one"
     )

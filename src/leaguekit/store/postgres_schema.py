@@ -69,14 +69,15 @@ _ADVICE: list[tuple[type[Exception] | tuple[type[Exception], ...], str]] = [
 ]
 
 
-async def connect(address: str, *, to_write: bool = False) -> asyncpg.Connection:
+async def connect(address: str, *, to_write: bool = False, seconds: float | None = None) -> asyncpg.Connection:
+    """Connect. ``seconds`` is the time limit of a statement; that of a writer is ``STATEMENT_SECONDS``."""
     _check_address(address)
     settings = _SETTINGS | (_WRITER_SETTINGS if to_write else _READER_SETTINGS)
     try:
         connection = await asyncpg.connect(
             address,
             timeout=CONNECT_SECONDS,
-            command_timeout=STATEMENT_SECONDS if to_write else None,
+            command_timeout=STATEMENT_SECONDS if to_write else seconds,
             server_settings=settings,
         )
     except ValueError:

@@ -88,6 +88,9 @@ class LeagueView(JsonObject):
         list[str], described("The tie-breaks of the table in their order; none if the format ranks the players")
     ] = []
     end_reason: Annotated[str, described("What the format said at the end; empty in a round-robin")] = ""
+    ranked_by: Annotated[
+        str | UnsetType, described("One sentence, if the table is ranked by payoff; otherwise there is none")
+    ] = UNSET
 
 
 class StandingRow(JsonObject):
@@ -118,6 +121,9 @@ class StandingRow(JsonObject):
         float | None, described("Points of beaten opponents, half of those drawn with; null where it was not needed")
     ] = None
     buchholz: Annotated[int | None, described("Points of all opponents; null if the league does not use it")] = None
+    payoff: Annotated[
+        float | UnsetType, described("The mean payoff of a match; there is none in a game without payoffs")
+    ] = UNSET
 
 
 class MatchRow(JsonObject):

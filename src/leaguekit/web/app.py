@@ -97,7 +97,7 @@ class Dashboard:
         known, meanwhile = ledger.number, list[e.Event]()
         ledger.listeners.append(meanwhile.append)
         try:
-            await ledger.wait_written()
+            await ledger.wait_to_answer()
             while (number := self.projection.number) < known:
                 for stored in await ledger.log.read(number, min(PAGE, known - number)):
                     self.projection.apply(stored.number, e.decode(stored.event))

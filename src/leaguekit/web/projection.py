@@ -21,7 +21,7 @@ from leaguekit.league.rounds import available_referees
 from leaguekit.league.sentences import sentence
 from leaguekit.league.standings import PlacedRow, Table
 from leaguekit.league.state import League
-from leaguekit.league.ties import describe_order, first_place, tie_sentences
+from leaguekit.league.ties import describe_order, first_place, payoff_sentence, tie_sentences
 from leaguekit.league.tournaments import draws_more
 from leaguekit.manager.league_runner import LeagueRunner
 from leaguekit.protocol import times
@@ -216,6 +216,7 @@ class Projection:
             advancement=advancement(league),
             tie_breaks=[] if league.table.ranking else list(settings.tie_breaks),
             end_reason=league.end_reason,
+            ranked_by=payoff_sentence(settings) or UNSET,
         )
 
     def _starts_at(self) -> str | None:

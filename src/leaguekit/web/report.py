@@ -11,6 +11,8 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, It
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from msgspec import UNSET
+
 import leaguekit
 from leaguekit.games import find_game
 from leaguekit.games.pictures import game_picture, name_players
@@ -20,7 +22,7 @@ from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Match
 from leaguekit.league.settings import heading
 from leaguekit.league.state import League
-from leaguekit.league.ties import first_place, score_text
+from leaguekit.league.ties import first_place, payoff_sentence, payoff_text, score_text
 from leaguekit.protocol.messages import MatchTranscript, MoveOrigins
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
@@ -221,6 +223,8 @@ class Report:
         scale = RatingScale(self._figures.lines)
         technical = f'<th class="{self._technical_class}" title="lost technically">tech.</th>'
         ties = "".join(f'<th class="n" title="{title}">{head}</th>' for head, title, _ in self._tie_columns)
+        title = "the mean payoff of a match, by which the table is ranked"
+        payoff = f'<th class="n" title="{title}">payoff</th>' * self._has_payoffs
         rates = '<th class="n" title="moves that the player chose itself at once">own</th>' * self._shows_rates
         rates += (
             '<th class="n" title="moves for which it stated an illegal move at first">illegal</th>' * self._shows_rates
@@ -231,12 +235,15 @@ class Report:
             '<div class="wide"><table class="standings"><thead><tr><th class="n"><s>rank</s></th>'
             '<th title="ranks gained or lost in the last round"><span class="less">moved</span></th><th>player</th>'
             '<th class="n less">played</th><th class="n">w<s>on</s></th><th class="n">d<s>rawn</s></th>'
-            f'<th class="n">l<s>ost</s></th>{technical}{ties}<th class="n">p<s>oin</s>ts</th>'
-            f'<th class="n">rating</th>{rates}<th class="scale less">95 % interval{ends}</th></tr></thead><tbody>\n'
+            f'<th class="n">l<s>ost</s></th>{technical}{ties}<th class="{self._points_class}">p<s>oin</s>ts</th>'
+            f'{payoff}<th class="n">rating</th>{rates}<th class="scale less">95 % interval{ends}</th></tr></thead>'
+            "<tbody>\n"
         )
         for line in self._figures.lines:
             yield self._standing(line, scale)
         yield "</tbody></table></div>"
+        if self._has_payoffs:
+            yield f'<p class="small">{payoff_sentence(self._league.settings)}</p>'
         for sentence in self._figures.ties:
             yield f'<p class="small">{insert_names(sentence, self._names)}</p>'
         yield f'<p class="soft small">Order: {escape_text(self._figures.order)}.</p>'
@@ -246,6 +253,15 @@ class Report:
     def _shows_rates(self) -> bool:
         """Where all moves are the players' own, the rates say nothing."""
         return any(line.own_rate not in (None, 1.0) or line.illegal_rate for line in self._figures.lines)
+
+    @property
+    def _has_payoffs(self) -> bool:
+        return self._league.settings.payoff_range is not UNSET
+
+    @property
+    def _points_class(self) -> str:
+        """Small screens do without points, if the table is ranked by payoff."""
+        return "n less" if self._has_payoffs else "n"
 
     @cached_property
     def _technical_class(self) -> str:
@@ -290,6 +306,7 @@ class Report:
         counts = f'<td class="n">{line.wins}</td><td class="n">{line.draws}</td><td class="n">{line.losses}</td>'
         counts += f'<td class="{self._technical_class}">{line.technical_losses or ""}</td>'
         counts += "".join(f'<td class="n">{value(line)}</td>' for _, _, value in self._tie_columns)
+        payoff = f'<td class="n points">{payoff_text(line.payoff)}</td>' * self._has_payoffs
         rating = "" if line.rating is None else signed(line.rating)
         rates = ""
         if self._shows_rates:
@@ -297,7 +314,7 @@ class Report:
         return (
             f'<tr id="{line.player_id}"><td class="n">{line.shown_rank}</td><td>{_movement(line.movement)}</td>'
             f'<td class="who">{label}</td><td class="n less">{line.played}</td>{counts}'
-            f'<td class="n points">{line.points}</td>'
+            f'<td class="{self._points_class}{"" if self._has_payoffs else " points"}">{line.points}</td>{payoff}'
             f'<td class="n">{rating}</td>{rates}<td class="scale less">{scale.bar(line)}</td></tr>\n'
         )
 
@@ -412,9 +429,10 @@ class Report:
 
     def _closing(self) -> str:
         files = ", ".join(f'<a href="{escape_text(file)}">{escape_text(file)}</a>' for file in self._files)
+        payoff = "Payoff: the mean of what a player got in its matches. " * self._has_payoffs
         return (
             '<footer id="about"><h2>How to read it</h2>'
-            "<p>Points: 3 for a win, 1 for a draw. The rating is fitted over all matches that were played out "
+            f"<p>Points: 3 for a win, 1 for a draw. {payoff}The rating is fitted over all matches that were played out "
             "(Bradley and Terry’s model with Davidson’s draws and an advantage of side A): 0 is the average of this "
             "league, 400 points more are ten wins for each loss, and ratings of different leagues cannot be compared."
             " The bar is the 95 % interval: a rating can be that far off by chance alone. Technical losses (tech.) "

@@ -71,6 +71,7 @@ def standing_row(league: League, row: PlacedRow, rank_before: int | None) -> Sta
         head_to_head=row.head_to_head,
         sonneborn_berger=row.sonneborn_berger,
         buchholz=row.buchholz,
+        payoff=row.payoff,
     )
 
 

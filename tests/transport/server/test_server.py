@@ -155,9 +155,9 @@ def test_pipelined_requests_to_mcp_and_elsewhere_are_answered_in_order(run: Run)
     "request_",
     [
         b"GET /mcp HTTP/1.1\r\n\r\n",
-        b"GET /mcp HTTP/1.1\r\nUpgrade: a\r\nConnection: upgrade\r\n\r\n",
+        pytest.param(b"GET /mcp HTTP/1.1\r\nUpgrade: a\r\nConnection: upgrade\r\n\r\n", marks=pytest.mark.long),
         b"POST /mcp HTTP/1.1\r\ncontent-length: 1\r\n\r\nx",
-        b"GET /health HTTP/1.1\r\n\r\n",
+        pytest.param(b"GET /health HTTP/1.1\r\n\r\n", marks=pytest.mark.long),
     ],
 )
 def test_of_many_pipelined_requests_few_are_read_at_a_time_and_others_have_their_turn_between_two(

@@ -284,6 +284,8 @@ async function showStandings() {
     const { league_id, standings } = await ask("api/league");
     $("league").textContent = league_id ?? "";
     names = Object.fromEntries(standings.map((row) => [row.player_id, row.display_name]));
+    const hasPayoff = standings.some((row) => "payoff" in row);
+    $("payoff").hidden = $("ranked-by").hidden = !hasPayoff;
     $("standings").replaceChildren(...standings.map(standing));
   } catch {
     // It will be there the next time.
@@ -294,6 +296,7 @@ function standing(row) {
   const line = document.createElement("tr");
   const { rank, display_name, played, wins, draws, losses, points } = row;
   for (const value of [rank, display_name, played, wins, draws, losses, points]) line.insertCell().append(bdi(value));
+  if ("payoff" in row) line.insertCell().append(bdi(row.payoff.toFixed(3)));
   return line;
 }
 

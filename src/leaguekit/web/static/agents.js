@@ -3,7 +3,7 @@
 import { timesChart, widthOf } from "./charts.js";
 import { h, matchLink, name, show, table, agentLabel } from "./elements.js";
 import { matchTable } from "./rounds.js";
-import { agentState, answerTimes, moment, movement, origins, plural } from "./words.js";
+import { agentState, answerTimes, moment, movement, origins, payoffText, plural } from "./words.js";
 
 const MAX_ROWS = 100;
 
@@ -130,6 +130,7 @@ function record({ record: row, counts, moves }) {
   return h(
     "dl.tiles",
     tile("Rank", [row.shown_rank, " ", movement(row.movement)]),
+    row.payoff !== undefined && tile("Payoff", payoffText(row.payoff)),
     tile("Points", row.points),
     tile("Won", row.wins),
     tile("Drawn", row.draws),

@@ -10,6 +10,7 @@ import {
   isAhead,
   moment,
   movement,
+  payoffText,
   plural,
   score,
   stageOf,
@@ -94,6 +95,7 @@ function standings(league, rows) {
   const hasTechnical = rows.some((row) => row.technical_losses > 0);
   // With many tie-breaks, an empty column would take the room of the names.
   const showsTechnical = hasTechnical || tieBreaks.length < 3;
+  const hasPayoff = rows.some((row) => row.payoff !== undefined);
   const shown = rows.map((row) => ({
     key: row.id,
     kind: row.out || row.state === "SUSPENDED" ? "absent" : null,
@@ -108,6 +110,7 @@ function standings(league, rows) {
       ...(showsTechnical ? [row.technical_losses || ""] : []),
       ...tieBreaks.map((tieBreak) => row[tieBreak] ?? ""),
       row.points,
+      ...(hasPayoff ? [payoffText(row.payoff)] : []),
     ],
   }));
   const more = league.players - rows.length;
@@ -134,7 +137,8 @@ function standings(league, rows) {
               h("abbr", { title: TIE_BREAKS[tieBreak][1] }, TIE_BREAKS[tieBreak][0]),
               isNeeded(tieBreak) ? "n" : "n less",
             ]),
-            [short("P", "oin", "ts"), "n points"],
+            [short("P", "oin", "ts"), hasPayoff ? "n less" : "n points"],
+            ...(hasPayoff ? [["Payoff", "n points"]] : []),
           ],
           shown,
           { kind: "table", headed: 2, hidden: true },
@@ -160,6 +164,7 @@ const TIE_BREAKS = {
 
 // What decided between players with equal points, and what can.
 const decisions = (league, rows) => [
+  league.ranked_by && h("p.small", league.ranked_by),
   league.ties.map((sentence) => h("p.small", withNames(sentence, ...rows))),
   h(
     "details.small.soft",

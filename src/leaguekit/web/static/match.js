@@ -270,7 +270,7 @@ function stepper(label, key, count, text, more) {
       "aria-label": label,
       onkeydown: (pressed) => {
         const step = { ArrowLeft: -1, ArrowRight: 1, Home: -count, End: count }[pressed.key];
-        if (step === undefined) return;
+        if (step === undefined || pressed.shiftKey) return;
         pressed.preventDefault();
         to(step)();
       },
@@ -345,7 +345,7 @@ function advance() {
 
 addEventListener("keydown", (pressed) => {
   const step = { ArrowLeft: -1, ArrowRight: 1 }[pressed.key];
-  const isElsewhere = pressed.target.closest?.("input, textarea, select, dialog, pre, .wide, .stepper") ?? false;
+  const isElsewhere = pressed.target.closest?.("input, textarea, select, dialog, pre, .wide") ?? false;
   const isOther = pressed.defaultPrevented || pressed.altKey || pressed.ctrlKey || pressed.metaKey;
   if (step === undefined || isElsewhere || isOther || document.querySelector("nav.neighbours") === null) return;
   if (pressed.shiftKey) document.querySelector(`nav.neighbours a[rel=${step < 0 ? "prev" : "next"}]`)?.click();

@@ -54,6 +54,8 @@ export function movement(ranks) {
   return h(`span.${way}`, { title: said }, visible, screenReaderText(said));
 }
 
+export const payoffText = (payoff) => payoff.toFixed(3);
+
 export const score = (match) => (match.points ? `${match.points[0]} : ${match.points[1]}` : "–");
 
 export function seconds(value) {

@@ -1,0 +1,196 @@
+"""Plays the seeds of a simulation in parts: here, in other processes or on a cluster, with the same result.
+
+A part is sums of integers, and what has an order is merged in the order of the seeds. So the result depends neither on
+the size of the parts nor on where they are played.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import threading
+import time
+from collections.abc import Generator, Iterator
+from math import ceil
+from pathlib import Path
+
+from msgspec import Struct
+
+from leaguekit import __version__
+from leaguekit.agents.game_loading import load_game, module_of_game
+from leaguekit.league.settings import Settings
+from leaguekit.player.strategies import check_can_play
+from leaguekit.player.strategy_loading import load, module_of_strategy
+from leaguekit.sim.comparison import Comparison, Leagues
+from leaguekit.sim.direct import Entrant
+from leaguekit.sim.jobs import play_in_order
+from leaguekit.sim.pairs import PairedGames, Pairs
+from leaguekit.sim.workers import Processes, Workers, available_cores
+
+# How long a part is to take: long beside the effort of passing it on, short for whoever waits for its end.
+PART_SECONDS = 0.25
+# A simulation that takes longer than this is played by several processes. Each of them takes 0.3 s to start.
+MIN_SECONDS_LEFT = 2.0
+MIN_SECONDS = 0.5
+
+
+class OtherCode(Exception):
+    """A worker would play other code than this process. The text says which, and what to do."""
+
+
+class Setup(Struct, frozen=True):
+    """What is simulated, by names: every process loads the game and the strategies by itself."""
+
+    settings: Settings
+    # As the user names it.
+    game: str
+    strategies: tuple[str, ...]
+    players: int
+    fresh: bool = False
+    as_named: bool = False
+    # Pairs of games between two strategies instead of leagues.
+    in_pairs: bool = False
+    with_matches: bool = False
+    # The hashes of code that is not ours.
+    code: dict[str, str] = {}
+
+    def load(self) -> Comparison | PairedGames:
+        """Raises what the loading of games and of strategies raises, and OtherCode."""
+        load_game(self.game)
+        functions = [load(name) for name in self.strategies]
+        for name, function in zip(self.strategies, functions, strict=True):
+            check_can_play(name, function, self.settings.game_type)
+        if changed := sorted(set(code_of(self.game, self.strategies).items()) ^ set(self.code.items())):
+            raise OtherCode(
+                f"{changed[0][0]} is not the same on {platform.node()} as where the simulation began. "
+                "Use the same version everywhere, and do not change it meanwhile"
+            )
+        entrants = [Entrant(*one) for one in zip(self.strategies, functions, strict=True)]
+        if self.in_pairs:
+            return PairedGames(self.settings.game_type, *entrants)
+        return Comparison(
+            self.settings.game_type,
+            entrants,
+            self.players,
+            fresh=self.fresh,
+            as_named=self.as_named,
+            settings=self.settings,
+        )
+
+
+def code_of(game: str, strategies: tuple[str, ...]) -> dict[str, str]:
+    """The version of leaguekit, and the hash of each file that a game or a strategy of other authors comes from."""
+    modules = {game: module_of_game(game)} | {name: module_of_strategy(name) for name in strategies}
+    files = {name: getattr(module, "__file__", None) for name, module in modules.items()}
+    hashes = {name: hashlib.sha256(Path(file).read_bytes()).hexdigest() for name, file in files.items() if file}
+    return {"leaguekit": __version__} | hashes
+
+
+class PartJob(Struct, frozen=True):
+    """The job of a part: to play so many seeds, from the first one on."""
+
+    setup: Setup
+    first: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"seed {self.first}" if self.count == 1 else f"seeds {self.first} to {self.first + self.count - 1}"
+
+
+class Part(Struct):
+    """What the seeds of a job have come to."""
+
+    result: Leagues | Pairs
+    # The number of seeds. It is smaller than that of the job if Ctrl-C was pressed.
+    count: int
+    seconds: float
+    cpu_seconds: float
+
+
+# What this thread has played last, with what it has learned of the game. A Dask worker may have several threads.
+_latest = threading.local()
+_loading = threading.Lock()
+
+
+def play_part(job: PartJob) -> Part:
+    """Play the seeds of a job. Raises what ``Setup.load`` raises, and AsyncStrategyError."""
+    began, cpu_began = time.perf_counter(), time.thread_time()
+    if getattr(_latest, "setup", None) != job.setup:
+        with _loading:
+            use(job.setup, job.setup.load())
+    simulation: Comparison | PairedGames = _latest.simulation
+    seeds = range(job.first, job.first + job.count)
+    result: Leagues | Pairs
+    if isinstance(simulation, Comparison):
+        result = simulation.play_leagues(seeds, with_matches=job.setup.with_matches)
+    else:
+        result = simulation.play_pairs(seeds)
+    return Part(result, result.count, time.perf_counter() - began, time.thread_time() - cpu_began)
+
+
+def use(setup: Setup, simulation: Comparison | PairedGames) -> None:
+    """Play parts of this setup in this thread by a simulation that is loaded already."""
+    _latest.setup, _latest.simulation = setup, simulation
+
+
+class Seeds(Iterator[PartJob]):
+    """Divides seeds into parts of about the same duration, by how long the parts before have taken."""
+
+    def __init__(self, setup: Setup, first: int, end: int) -> None:
+        self._setup = setup
+        self._next, self._end = first, end
+        self._size = 1
+        self._count, self._seconds = 0, 0.0
+        # Between how many processes the rest is divided.
+        self.window = 1
+
+    def __next__(self) -> PartJob:
+        left = self._end - self._next
+        if left <= 0:
+            raise StopIteration
+        job = PartJob(self._setup, self._next, min(self._size, ceil(left / self.window)))
+        self._next += job.count
+        return job
+
+    def learn(self, part: Part) -> None:
+        """Use the duration of a part for the sizes of the next."""
+        self._count += part.count
+        self._seconds += part.seconds
+        if part.count:
+            fitting = int(PART_SECONDS * part.count / max(part.seconds, 1e-9))
+            self._size = max(1, min(2 * self._size, fitting))
+
+    @property
+    def seconds_left(self) -> float:
+        """How long one process would take for the rest."""
+        return (self._end - self._next) * self._seconds / max(1, self._count)
+
+
+def play_parts(seeds: Seeds, workers: Workers | None) -> Generator[Part | None]:
+    """Play all parts and yield them in order; None if there was none for a moment.
+
+    Without workers, this process plays the first parts, and then all cores do if that is faster.
+    """
+    if workers is None:
+        began = time.perf_counter()
+        with (here := Workers()):
+            for part in _play(seeds, here):
+                yield part
+                if seeds.seconds_left > MIN_SECONDS_LEFT and time.perf_counter() - began > MIN_SECONDS:
+                    break
+            else:
+                return
+        workers = Workers() if available_cores() == 1 else Processes(available_cores())
+    with workers:
+        yield from _play(seeds, workers)
+
+
+def _play(seeds: Seeds, workers: Workers) -> Iterator[Part | None]:
+    for part in play_in_order(workers, play_part, seeds):
+        seeds.window = workers.window
+        if part is not None:
+            seeds.learn(part)
+            if workers.are_here:
+                # It is counted by whoever measures this process.
+                part.cpu_seconds = 0.0
+        yield part

@@ -1,0 +1,164 @@
+"""Where jobs are played: in this process, in processes of this machine, or on a Dask cluster.
+
+Each is a context manager around a ``concurrent.futures.Executor``. At its end, jobs that are still being played are
+given up.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
+from threading import Thread
+from typing import Any, Self, TypeVar
+
+JobT = TypeVar("JobT")
+ResultT = TypeVar("ResultT")
+
+# Windows cannot wait for more processes.
+MAX_PROCESSES = 61
+
+
+class WorkersLost(Exception):
+    """The jobs cannot be played to the end, because the workers are lost. The text says why."""
+
+
+def available_cores() -> int:
+    """How many processors this process may use."""
+    affinity: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+class Workers:
+    """Plays jobs in this process, one at a time, when they are submitted. The base class of all workers."""
+
+    # Whether jobs use the processor time of this process.
+    are_here = True
+    # The errors of jobs whose process was lost.
+    lost: tuple[type[BaseException], ...] = ()
+    _executor: Executor
+
+    @property
+    def window(self) -> int:
+        """How many jobs are submitted at the same time."""
+        return 1
+
+    def submit(self, play: Callable[[JobT], ResultT], job: JobT) -> Future[ResultT]:
+        return self._executor.submit(play, job)
+
+    def describe(self) -> str:
+        """Who plays, for the display of the progress; empty for this process."""
+        return ""
+
+    def check(self) -> None:
+        """Called now and then while a result is awaited. Raises WorkersLost."""
+
+    def replace(self, error: BaseException) -> None:
+        """Begin again with other processes, after an error has shown that some are lost. Raises WorkersLost."""
+
+    def __enter__(self) -> Self:
+        self._executor = _InThisThread()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._executor.shutdown()
+
+
+class _InThisThread(Executor):
+    def submit(self, fn: Callable[..., ResultT], /, *args: Any, **kwargs: Any) -> Future[ResultT]:
+        future: Future[ResultT] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - it belongs to whoever asks for the result
+            future.set_exception(error)
+        return future
+
+
+class Processes(Workers):
+    """Plays jobs in processes of this machine. If one of them is lost, all are replaced."""
+
+    are_here = False
+    lost = (BrokenExecutor,)
+
+    def __init__(self, count: int) -> None:
+        self.count = min(count, MAX_PROCESSES) if sys.platform == "win32" else count
+        self._children: set[int | None] = set()
+
+    @property
+    def window(self) -> int:
+        # Enough that no process has to wait while another one still plays the oldest job.
+        return 3 * self.count
+
+    def describe(self) -> str:
+        return f"{self.count} processes"
+
+    def submit(self, play: Callable[[JobT], ResultT], job: JobT) -> Future[ResultT]:
+        if self._stop.closed:
+            raise BrokenExecutor("a process was lost")
+        # This may start a process.
+        with _blocked_interrupts():
+            future = self._executor.submit(play, job)
+        self._children |= _children()
+        return future
+
+    def check(self) -> None:
+        """End all processes if one of them is lost.
+
+        The executor itself notices a lost process, but not while it reads a result that this process did not complete.
+        It stops reading when nobody can write any more.
+        """
+        if self._children - _children() and not self._stop.closed:
+            self._stop.close()
+            self._executor._result_queue._writer.close()  # type: ignore[attr-defined]  # noqa: SLF001
+
+    def replace(self, error: BaseException) -> None:  # noqa: ARG002 - it is always the same
+        self.__exit__()
+        self.__enter__()
+
+    def __enter__(self) -> Self:
+        self._children = set()
+        # The processes end when this process does, or closes the connection: no job holds that up.
+        self._stopped, self._stop = multiprocessing.Pipe(duplex=False)
+        # The same on all systems. A fork would copy what threads have locked.
+        context = multiprocessing.get_context("spawn")
+        self._executor = ProcessPoolExecutor(self.count, context, _begin, (self._stopped,))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.close()
+        self._executor.shutdown(cancel_futures=True)
+        self._stopped.close()
+
+
+def _children() -> set[int | None]:
+    return {child.pid for child in multiprocessing.active_children()}
+
+
+@contextmanager
+def _blocked_interrupts() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach. It is for this process only, which then ends them."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin(stopped: Connection) -> None:
+    """Called at the start of a process that plays jobs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_exit_after, args=(stopped,), daemon=True).start()
+
+
+def _exit_after(stopped: Connection) -> None:
+    parent = multiprocessing.parent_process()
+    wait([stopped] if parent is None else [stopped, parent.sentinel])
+    os._exit(0)

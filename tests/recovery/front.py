@@ -1,0 +1,90 @@
+"""A proxy in front of two managers, as HAProxy is one: it asks each for its health, and connects callers to the one
+that is well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from asyncio import StreamReader, StreamWriter
+
+CHECK_SECONDS, ANSWER_SECONDS = 0.5, 1.0
+
+
+class Front:
+    """Listens at a free port. It runs in a thread of its own, so that a test can wait for processes."""
+
+    def __init__(self, ports: tuple[int, ...]) -> None:
+        self._ports = ports
+        self._live: int | None = None
+        self._writers: set[StreamWriter] = set()
+        self._listens = threading.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),), daemon=True)
+
+    def __enter__(self) -> str:
+        """Start it. Its URL."""
+        self._thread.start()
+        assert self._listens.wait(30)
+        return self._url
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join(30)
+        self._loop.close()
+
+    async def _serve(self) -> None:
+        self._task = asyncio.ensure_future(self._check())
+        server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+        self._listens.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        server.close()
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)  # type: ignore[arg-type]
+
+    async def _check(self) -> None:
+        while True:
+            well = [port for port in self._ports if await _is_well(port)]
+            live = self._live if self._live in well else next(iter(well), None)
+            if live != self._live:
+                self._live = live
+                for writer in self._writers:
+                    writer.transport.abort()
+            await asyncio.sleep(CHECK_SECONDS)
+
+    async def _accept(self, near_reader: StreamReader, near_writer: StreamWriter) -> None:
+        if self._live is None:
+            near_writer.transport.abort()
+            return
+        try:
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._live)
+        except OSError:
+            near_writer.transport.abort()
+            return
+        self._writers |= {near_writer, far_writer}
+        await asyncio.gather(_pump(near_reader, far_writer), _pump(far_reader, near_writer))
+        self._writers -= {near_writer, far_writer}
+
+
+async def _is_well(port: int) -> bool:
+    with contextlib.suppress(OSError, TimeoutError):
+        async with asyncio.timeout(ANSWER_SECONDS):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                writer.write(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % port)
+                return (await reader.readline()).split(b" ")[1:2] == [b"200"]
+            finally:
+                writer.transport.abort()
+    return False
+
+
+async def _pump(reader: StreamReader, writer: StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+    writer.close()
