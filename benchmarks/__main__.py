@@ -8,6 +8,7 @@ growth     what a match takes of the processors in a league of 200 against one o
 query      queries and reports a second, against the same server answering a constant
 broadcast  what it takes the manager to tell 100 players of new standings
 simulate   simulated matches a second, against Axelrod
+jobs       what all cores gain for simulations against one, and what they cost (not with QUICK)
 dilemma    the same tournament of the prisoner's dilemma by ``league simulate`` and by Axelrod
 start      from ``league run`` to its first match
 messages   reading and writing messages, against Pydantic (not with QUICK)
@@ -16,7 +17,7 @@ specified  the times that the specification gives limits for (not with QUICK)
 
 Everything takes turns, and turns are made as long as there is time. The last line of the output is one JSON object.
 ``python benchmarks PART …`` measures only some parts. Progress goes to stderr. What is measured more rarely has
-programs of its own: durable.py, memory.py, spectators.py and stores.py.
+programs of its own: durable.py, memory.py, spectators.py and stores.py. jobs.py kills the processes of a simulation.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
+import jobs
 import leagues
 import queries
 import simulation
@@ -59,7 +61,7 @@ REPETITIONS = 10 if QUICK else 20
 OBSERVED = Shape(20, 2)
 FIELD_NEEDS = ("fastapi", "httpx")
 # Measured once, and not with QUICK.
-RARE = ("messages", "mcp", "specified")
+RARE = ("jobs", "messages", "mcp", "specified")
 PARTS = ("league", "field", "growth", "query", "broadcast", "simulate", "dilemma", "start", *RARE)
 GOALS = {
     "share_of_limit": "≥ 0.4",
@@ -71,6 +73,8 @@ GOALS = {
     "mb_per_player": "≤ 40",
     "mb_per_player_together": "≤ 2",
     "times_axelrod": "≥ 10",
+    "jobs_of_linear": "≥ 0.9",
+    "jobs_times_cpu": "≤ 1.1",
     "dilemma_times_axelrod": "≥ 1",
     "round_trip_ms": "< 500",
     "query_ms": "< 1,000",
@@ -105,6 +109,7 @@ class Figures:
     simulate: list[float] = field(default_factory=list)
     axelrod: list[float] = field(default_factory=list)
     times_axelrod: list[float] = field(default_factory=list)
+    gains: dict[str, list[jobs.Gain]] = field(default_factory=lambda: {game: [] for game in jobs.GAMES})
     no_axelrod: str = "there was no time for it"
     dilemma: list[simulation.Tournaments] = field(default_factory=list)
     no_dilemma: str = "there was no time for it"
@@ -139,6 +144,10 @@ class Figures:
     def simulated(self) -> str:
         self.simulate.append(simulation.simulated(SIMULATED_LEAGUES))
         return f"{self.simulate[-1]:,.0f} matches a second"
+
+    def gain(self, game: str) -> str:
+        self.gains[game].append(found := jobs.gain(game))
+        return f"{found.of_linear:.2f} of a linear speed-up, {found.times_cpu:.2f} times the CPU"
 
     def against_axelrod(self) -> str:
         rate = simulation.of_axelrod(AXELROD_ROUNDS, max(1.0, self.ends - time.monotonic()))
@@ -200,6 +209,7 @@ def steps(figures: Figures, parts: Iterable[str]) -> list[Step]:
         "messages": [Step("messages", figures.read_and_write, 1)],
         "mcp": [Step("mcp", figures.by_mcp, 1, 30.0)],
         "specified": [Step("specified", figures.observe, 1)],
+        "jobs": [Step(f"jobs of {game}", partial(figures.gain, game), 3) for game in jobs.GAMES],
         # Importing Axelrod takes so long, and its matches no time.
         "simulate": [Step("simulate", figures.simulated), Step("Axelrod", figures.against_axelrod, 2, 18.0)],
         "dilemma": [Step("dilemma", figures.play_dilemma, 2, 20.0)],
@@ -304,6 +314,9 @@ def show(figures: Figures) -> None:
     if figures.simulate and not figures.axelrod:
         print(f"  times Axelrod is not known: {figures.no_axelrod}")
     show_dilemma(figures)
+    for game, gains in figures.gains.items():
+        show_line(f"{game} on all cores, of a linear speed-up", "jobs_of_linear", [one.of_linear for one in gains], 2)
+        show_line("  times the CPU of one", "jobs_times_cpu", [one.times_cpu for one in gains], 2)
     for players, seconds in figures.starts.items():
         show_line(f"start, {players} players, s", "start_s" if players <= 4 else "", seconds, 2)
     for name, times in figures.messages.get("times_pydantic", {}).items():
@@ -355,6 +368,13 @@ def as_json(figures: Figures) -> dict[str, Any]:
         "mb_per_player": rounded(largest.mb, 2),
         "simulate": rounded(figures.simulate, 0),
         "times_axelrod": rounded(figures.times_axelrod, 1),
+        "jobs": {
+            game: {
+                "of_linear": rounded([one.of_linear for one in gains], 2),
+                "times_cpu": rounded([one.times_cpu for one in gains], 2),
+            }
+            for game, gains in figures.gains.items()
+        },
         **({} if figures.axelrod else {"no_axelrod": figures.no_axelrod}),
         "dilemma_times_axelrod": rounded(figures.dilemma_times, 2),
         "dilemma_times_tournament": rounded(figures.dilemma_tournament_times, 2),

@@ -230,7 +230,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("starter", STARTERS[1:])
+@pytest.mark.parametrize("starter", [pytest.param(PLAIN, id="plain python", marks=pytest.mark.long), STARTERS[2]])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_starter_says_what_was_wrong_with_its_strategy_and_what_was_played(starter: Starter, fault: str) -> None:
     folder = written(starter)

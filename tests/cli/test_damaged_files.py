@@ -40,7 +40,10 @@ def folder(served: Path, tmp_path: Path) -> Path:
     return tmp_path / "agents" / "kept" / "manager"
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe" * 20, b"abc", TOKEN.encode() + b" and more"])
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff\xfe" * 20, *(pytest.param(one, marks=pytest.mark.long) for one in (b"abc", TOKEN.encode() + b" and more"))],
+)
 def test_an_admin_token_that_is_none_is_refused_by_manager_and_commands_alike(
     command: Command, folder: Path, tmp_path: Path, content: bytes
 ) -> None:
@@ -57,7 +60,7 @@ def test_an_admin_token_that_is_none_is_refused_by_manager_and_commands_alike(
     assert len(file.read_text()) == len(TOKEN)
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", " "])
+@pytest.mark.parametrize("end", [*(pytest.param(one, marks=pytest.mark.long) for one in ("\n", " ")), "\r\n"])
 def test_an_admin_token_that_was_written_with_an_editor_is_the_same_token(
     command: Command, folder: Path, tmp_path: Path, end: str
 ) -> None:

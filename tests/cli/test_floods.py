@@ -83,6 +83,7 @@ def test_a_start_with_many_matches_says_how_many_and_asks(
     assert (said.code, said.out) == (0, "The league starts: 11 rounds, 66 matches.\n")
 
 
+@pytest.mark.long
 def test_many_players_are_withdrawn_at_once_and_the_rest_is_started_without_a_question(
     flooded: FullLeague, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +123,7 @@ def test_what_cannot_be_taken_back_is_asked_for_on_a_terminal(
     assert (said.code, "Set the result of R1M1 to draw? [y/N] " in said.err) == (2, True)
 
 
+@pytest.mark.long
 def test_all_players_that_registered_from_an_address_are_withdrawn(flooded: FullLeague, command: Command) -> None:
     shown = command("agents", *flooded.here).out
     assert "registered from" in shown.splitlines()[0]

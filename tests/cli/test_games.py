@@ -84,6 +84,7 @@ def test_a_new_game_passes_its_own_tests_and_a_league_of_its_file_is_played_and_
     assert "install its package, or name its file: --game FILE.py:CLASS" in served.stderr
 
 
+@pytest.mark.long
 def test_referees_need_the_league_s_game_and_players_do_not(tmp_path: Path) -> None:
     assert main(["new", "game", "Take Three"]) == 0
     game = f"{tmp_path}/take-three/take_three.py:TakeThree"

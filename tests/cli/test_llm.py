@@ -24,6 +24,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     forget_settings(monkeypatch)
 
 
+@pytest.mark.long
 def test_two_models_and_two_others_play_a_league_and_the_tokens_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

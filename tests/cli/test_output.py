@@ -60,6 +60,7 @@ def test_a_closed_stream_changes_neither_what_a_command_does_nor_its_exit_code(s
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.long
 def test_a_league_whose_output_is_full_is_played_to_its_end(tmp_path: Path, full: IO[str]) -> None:
     command = ("run", "--port", "0", "--players", "2", "--referees", "1", "--data-dir", tmp_path)
     done = _league(*command, stdout=full)

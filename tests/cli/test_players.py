@@ -94,6 +94,7 @@ def test_two_hundred_players_register_at_once_and_take_less_than_2_mb_each(tmp_p
     assert pss / 200 < MAX_BYTES_A_PLAYER
 
 
+@pytest.mark.long
 def test_a_player_prints_each_of_its_results_with_the_time(tmp_path: Path) -> None:
     with hosted(tmp_path / "host", "--start-when", "players=2,referees=1") as manager:
         page = manager.removesuffix("mcp")

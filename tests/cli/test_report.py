@@ -268,6 +268,7 @@ def fifty(transcripts: bool = True) -> Played:
     return Played(play.log, kept)
 
 
+@pytest.mark.long
 def test_the_report_of_fifty_players_is_one_page_of_two_megabytes_with_every_match_and_replay(
     command: Command, tmp_path: Path
 ) -> None:

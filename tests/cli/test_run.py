@@ -108,6 +108,7 @@ def test_a_league_ends_with_a_warning_if_moves_were_replaced(tmp_path: Path) -> 
             assert re.search(r"\nMoves, as the players state: \d own, \d replaced\n", program.stdout)
 
 
+@pytest.mark.long
 def test_a_league_of_another_game_has_strategies_that_fit_it(tmp_path: Path) -> None:
     told = played("run", "--port", "0", "--game", "tic_tac_toe", "--players", "5", "--json", "--data-dir", tmp_path)
     names = {row["display_name"].rpartition(" ")[0] for row in told["final_standings"]}

@@ -84,6 +84,22 @@ def test_leagues_are_the_same_bytes_with_any_number_of_jobs(folder: Path) -> Non
     assert found["1"][1].count(b"\n") == 1 + 60 * 6
 
 
+def test_payoffs_are_the_same_with_two_jobs_and_when_they_are_continued(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    game = ("--game", "prisoners_dilemma(turns=5, noise=0.1)", "--strategies", "random,alternating", "--json")
+
+    def figures(*arguments: str) -> dict[str, object]:
+        code, out, err = simulated(capsys, *game, *arguments)
+        assert (code, err) == (0, "")
+        return {name: value for name, value in json.loads(out).items() if "second" not in name}
+
+    whole = figures("--seeds", "40", "--jobs", "2")
+    figures("--seeds", "25", "--resume", "saved.json")
+    assert figures("--seeds", "40", "--resume", "saved.json") == whole
+
+
 def test_a_sequential_test_is_the_same_with_any_number_of_jobs(folder: Path) -> None:
     one, three = (simulate(folder, *PAIRS, "--seeds", "300", "--jobs", jobs) for jobs in ("1", "3"))
     assert one == three
@@ -158,11 +174,14 @@ def test_ctrl_c_ends_jobs_that_do_not_end(folder: Path) -> None:
     assert "0 of 100 leagues are over" in out
 
 
-@pytest.mark.long
-def test_a_strategy_that_ends_its_process_is_named(folder: Path) -> None:
-    done = league(folder, "simulate", "--strategies", "agent.py:dies,random", "--jobs", "2")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "league simulate: every process that played seed 1 ended before it was done" in done.stderr
+def test_a_strategy_that_ends_its_process_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setattr("leaguekit.sim.jobs.MAX_LOSSES", 1)
+    (folder / "agent.py").rename(folder / "mortal_agent.py")
+    code, out, err = simulated(capsys, "--strategies", f"{folder}/mortal_agent.py:dies,random", "--jobs", "2")
+    assert (code, out) == (2, "")
+    assert "league simulate: every process that played seed 1 ended before it was done" in err
 
 
 SHORT = ("--strategies", "random,frequency", "--seeds", "3", "--resume", "saved.json")

@@ -114,6 +114,7 @@ async def test_a_run_that_waits_for_the_operator_says_so_once_with_the_command(
         assert await shown(hall) == []
 
 
+@pytest.mark.long
 def test_rematch_of_what_is_held_plays_all_of_it_again(tmp_path: Path) -> None:
     store = tmp_path / "league.db"
     play = Play(players=4, referees=1).begin()

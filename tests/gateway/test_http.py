@@ -219,7 +219,7 @@ def test_a_table_that_is_ranked_by_payoff_has_a_column_for_it_and_says_so(tmp_pa
 @pytest.mark.parametrize(
     ("game", "buttons", "marks"),
     # One cell is chosen, or a column.
-    [("tic_tac_toe", 9, 1), pytest.param("connect_four", 7, 6, marks=pytest.mark.long)],
+    [("tic_tac_toe", 9, 1), ("connect_four", 7, 6)],
 )
 def test_the_board_stays_between_two_moves(tmp_path: Path, game: str, buttons: int, marks: int) -> None:
     async def played() -> None:

@@ -110,3 +110,9 @@ def test_what_holds_no_league_is_refused(state: bytes) -> None:
     head = f"{snapshot._WRITER} 1 {len(state)} {snapshot._checksum(1, [state])}\n"
     with pytest.raises(BadSnapshot, match="does not hold a league"):
         restore(head.encode() + state)
+
+
+def test_a_snapshot_whose_first_line_lacks_a_number_is_damaged() -> None:
+    head, _, rest = save(whole().league, 1).partition(b"\n")
+    with pytest.raises(BadSnapshot, match="its first line says too little"):
+        restore(head.rpartition(b" ")[0] + b"\n" + rest)

@@ -213,7 +213,7 @@ async def test_when_all_players_are_gone_the_league_waits_until_the_operator_wit
 @in_virtual_time
 async def test_of_a_large_league_only_some_are_called_until_most_of_these_are_gone(tmp_path: Path) -> None:
     async with RoutedHall(tmp_path) as hall:
-        await _filled(hall, players=3 * SAMPLE_SIZE)
+        await _filled(hall, players=2 * SAMPLE_SIZE)
         await hall.until(_playing(hall, 1))
 
         def pings() -> set[str]:

@@ -18,7 +18,7 @@ from leaguekit.cli.program import raise_file_limit
 from leaguekit.gateway import gateway as houses
 from leaguekit.gateway import mcp_surface
 from leaguekit.gateway.gateway import MAX_WAITS_PER_SEAT, TooManyWaiting
-from leaguekit.manager import admission
+from leaguekit.manager import admission, reachability
 from tests.gateway.served_gateway import ServedGateway, served_gateway
 from tests.stress import slots
 from tests.stress.lines import Line, Seen, post
@@ -167,9 +167,24 @@ def test_registrations_that_are_being_checked_are_limited_by_address_but_not_for
 ) -> None:
     monkeypatch.setattr(admission, "MAX_CHECKS", 5)
     monkeypatch.setattr(admission, "MAX_CHECKS_PER_ADDRESS", 3)
+    # The endpoints that do not answer hang up when the test says so, and not after a time.
+    monkeypatch.setattr(admission, "PING_SECONDS", 60)
+    monkeypatch.setattr(reachability, "PING_SECONDS", 60)
+    called = asyncio.Queue[asyncio.Transport]()
+
+    class Hanging(asyncio.Protocol):
+        def connection_made(self, transport: Any) -> None:
+            called.put_nowait(transport)
+
+    async def hang_up() -> None:
+        while True:
+            (await called.get()).abort()
 
     async def registered() -> None:
-        async with ServedLeague(tmp_path) as house, slots.hanging_endpoint() as hanging, AsyncExitStack() as stack:
+        async with ServedLeague(tmp_path) as house, AsyncExitStack() as stack:
+            server = await asyncio.get_running_loop().create_server(Hanging, "127.0.0.1", 0)
+            await stack.enter_async_context(server)
+            hanging = server.sockets[0].getsockname()[1]
             numbers, answers = count(1), asyncio.Queue[dict[str, Any]]()
 
             async def register(source: str, query: str = "", **more: Any) -> None:
@@ -181,17 +196,23 @@ def test_registrations_that_are_being_checked_are_limited_by_address_but_not_for
                 _, body = await line.ask(post(json.dumps(call).encode(), f"/mcp{query}"))
                 await answers.put(json.loads(body))
 
-            async def soonest(*sent: Coroutine[Any, Any, None]) -> list[str]:
-                """What comes of registrations, in the order in which they are answered; each of a few is first sent."""
-                tasks = [asyncio.ensure_future(one) for one in sent]
-                came = [await answers.get() for _ in tasks]
+            async def after_hanging_up(tasks: list[asyncio.Future[None]]) -> list[str]:
+                """The answers of those that are being checked."""
+                hanging_up = asyncio.create_task(hang_up())
                 await asyncio.gather(*tasks)
-                return [_cause(answer) for answer in came]
+                hanging_up.cancel()
+                return [_cause(answers.get_nowait()) for _ in range(answers.qsize())]
+
+            async def soonest(checked: int, *sent: Coroutine[Any, Any, None]) -> list[str]:
+                """The answers to registrations in their order. So many of them are being checked until the last."""
+                tasks = [asyncio.ensure_future(one) for one in sent]
+                at_once = [_cause(await answers.get()) for _ in tasks[checked:]]
+                return at_once + await after_hanging_up(tasks)
 
             # Three are called at once, and the rest hears so at once.
-            assert await soonest(*(register("127.0.5.1") for _ in range(5))) == ["E059"] * 2 + ["E048"] * 3
+            assert await soonest(3, *(register("127.0.5.1") for _ in range(5))) == ["E059"] * 2 + ["E048"] * 3
             both = [register(f"127.0.5.{1 + number % 2}") for number in range(8)]
-            assert await soonest(*both) == ["E059"] * 3 + ["E048"] * 5
+            assert await soonest(5, *both) == ["E059"] * 3 + ["E048"] * 5
             # Who has a token or a seat code is counted by itself.
             await house.player("Ada")
             (ada,) = house.league.players.values()
@@ -210,7 +231,7 @@ def test_registrations_that_are_being_checked_are_limited_by_address_but_not_for
             await house.player("Bob")
             assert _cause(await answers.get()) == "E059"
             assert answers.empty()
-            await asyncio.gather(*tasks)
+            assert await after_hanging_up(tasks) == ["E048"] * 4
 
     run(registered())
 

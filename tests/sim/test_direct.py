@@ -18,7 +18,7 @@ from leaguekit.player.context import Context, Forfeit, Move, Strategy
 from leaguekit.player.strategies import STRATEGIES, strategies_for
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim import loop
-from leaguekit.sim.direct import AsyncStrategyError, DirectLeague, Entrant
+from leaguekit.sim.direct import AsyncStrategyError, DirectLeague, Entrant, GameBrokeDown
 from tests.agents.leagues import Hall
 
 LEAGUE = "league_2025_even_odd"
@@ -209,6 +209,16 @@ def test_a_strategy_that_must_be_awaited_cannot_be_asked() -> None:
 
     with pytest.raises(AsyncStrategyError, match="the strategy of Player 1 is asynchronous"):
         direct("even_odd", (choose, "random")).play(1)
+
+
+def test_a_game_that_raises_is_named_with_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("no rule for this")
+
+    monkeypatch.setattr(GAMES["tic_tac_toe"], "play", broken, raising=False)
+    said = r"the game tic_tac_toe broke down: RuntimeError\('no rule for this'\) \(line \d+ of test_direct.py\)"
+    with pytest.raises(GameBrokeDown, match=said):
+        direct("tic_tac_toe", ("random", "random")).play(1)
 
 
 @pytest.mark.parametrize("game", GAMES)

@@ -19,7 +19,7 @@ from leaguekit.sim.simulated_league import SimulatedLeague
 @pytest.mark.parametrize("text", FORMATS)
 @pytest.mark.parametrize("kinds", ["none", "all"])
 def test_a_league_in_each_format_ends_as_it_must_whatever_goes_wrong(text: str, kinds: FaultKind) -> None:
-    results = [run_scenario(Scenario(seed, LeagueSetup(players=5, format=text), kinds)) for seed in (1, 2, 3)]
+    results = [run_scenario(Scenario(seed, LeagueSetup(players=5, format=text), kinds)) for seed in (1, 2)]
     assert [(one.scenario.command(), one.violations) for one in results if one.violations] == []
     assert all("--format" in one.scenario.command() for one in results)
     for one in results:

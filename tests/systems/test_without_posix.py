@@ -72,6 +72,7 @@ def test_ctrl_c_ends_a_league_and_it_can_be_resumed(tmp_path: Path) -> None:
         again.said("Round 1")
 
 
+@pytest.mark.long
 def test_the_agents_of_a_league_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     with Program("run", "--port", "0", "--stay", "--data-dir", tmp_path) as run:
         run.said("Its page stays")

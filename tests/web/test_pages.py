@@ -223,6 +223,7 @@ def test_a_page_that_cannot_be_drawn_says_so(browser: Browser, tmp_path: Path) -
         assert visit.open("cross").locator("h1").text_content() != "This page cannot be shown"
 
 
+@pytest.mark.long
 def test_hundreds_of_hostile_names_are_shown_as_text_and_do_nothing(browser: Browser, tmp_path: Path) -> None:
     # Neither half of a pair nor a text that is too long can be in a log.
     is_half = re.compile("[\ud800-\udfff]").search

@@ -632,6 +632,7 @@ REAL = {
 
 
 @pytest.mark.proves("000-L1313", "000-L1315", "001-L1036", "001-L1038", "001-L1956", "001-L1958")
+@pytest.mark.long
 def test_real_processes_rule_bad_players_over_http_and_play_on(tmp_path: Path) -> None:
     (tmp_path / "league.toml").write_text(LIMITS)
     asyncio.run(_play_for_real(tmp_path))

@@ -123,6 +123,27 @@ def test_boards_are_recognised_and_everything_else_is_text(name: str, kind: str)
     assert picture["kind"] == kind
 
 
+@pytest.mark.parametrize(("name", "others"), [("go(board_size=9)", ["PASS"]), ("othello", [])])
+def test_moves_that_are_the_names_of_cells_are_made_on_the_board(name: str, others: list[str]) -> None:
+    ours = game(f"openspiel:{name}")
+    question = ours.question(ours.start(), "A")
+    picture = ours.picture(question.context)
+    assert picture is not None
+    cells = [move for row in picture["moves"] for move in row]
+    assert [move for move in question.valid_options if move not in cells] == others
+    first = cells.index(question.valid_options[0])
+    column, row = first % len(picture["column_labels"]), first // len(picture["column_labels"])
+    assert question.valid_options[0] == f"{picture['column_labels'][column].lower()}{picture['row_labels'][row]}"
+
+
+def test_the_stones_of_go_are_drawn_as_discs() -> None:
+    ours = game("openspiel:go(board_size=9)")
+    position = ours.play(ours.play(ours.start(), {"A": "a9"}), {"B": "b9"})
+    picture = ours.picture(ours.view(position, None))
+    assert picture is not None
+    assert picture["rows"][0][:3] == [{"text": "●", "colour": "black"}, {"text": "●", "colour": "white"}, ""]
+
+
 def test_the_cards_of_kuhn_poker_are_seen_by_their_owners_and_at_the_end_by_all() -> None:
     ours = game("openspiel:kuhn_poker")
     position = ours.play(ours.play(ours.start(), {"chance": "Deal:0"}), {"chance": "Deal:2"})

@@ -21,7 +21,7 @@ from leaguekit.cli.simulation_progress import Progress
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.sim.cluster import Cluster
 from leaguekit.sim.comparison import Leagues
-from leaguekit.sim.direct import AsyncStrategyError
+from leaguekit.sim.direct import AsyncStrategyError, GameBrokeDown
 from leaguekit.sim.interrupts import noted_interrupts
 from leaguekit.sim.pairs import PairedTest
 from leaguekit.sim.parts import OtherCode, Seeds, Setup, play_parts
@@ -139,7 +139,7 @@ class SimulationRun(Generic[CountedT]):
                         if self._options.resume is not None and time.monotonic() > save_at:
                             self._save(self._options.resume)
                             save_at = time.monotonic() + SAVE_SECONDS
-            except (AsyncStrategyError, OtherCode, WorkersLost) as error:
+            except (AsyncStrategyError, GameBrokeDown, OtherCode, WorkersLost) as error:
                 failure = error
             is_over = is_decided() or self.count == self._options.seeds
             self.is_interrupted = bool(interrupted) and not is_over

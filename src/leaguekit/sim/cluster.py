@@ -12,6 +12,7 @@ from leaguekit import __version__
 from leaguekit.sim.workers import Workers, WorkersLost
 
 INSTALL = "a Dask cluster needs the extra `dask`: pip install 'leaguekit[dask]'"
+HOW_TO = "docs/how-to.md says how to start a cluster"
 CONNECT_SECONDS = 10
 # The interval at which the cluster is asked for its workers.
 _ASK_SECONDS = 1.0
@@ -55,19 +56,25 @@ class Cluster(Workers):
     def __enter__(self) -> Self:
         if find_spec("distributed") is None:
             raise WorkersLost(INSTALL)
-        from distributed import Client  # noqa: PLC0415 - optional, and heavy
+        from distributed import Client, Security  # noqa: PLC0415 - optional, and heavy
         from distributed.scheduler import KilledWorker  # noqa: PLC0415
 
         # What is wrong is an error here. Its own messages are about its own code.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in [*logging.root.manager.loggerDict]:
+            if name.partition(".")[0] == "distributed":
+                logging.getLogger(name).setLevel(logging.CRITICAL)
         # The last one comes if a worker lacks a package.
         self.lost = CancelledError, KilledWorker, RuntimeError
+        if self.address.startswith("tls:") and Security().get_connection_args("client")["ssl_context"] is None:
+            raise WorkersLost(
+                f"there is no certificate for {self.address}: name the settings that have it by DASK_CONFIG. {HOW_TO}"
+            )
         try:
             self._client: Any = Client(self.address, timeout=CONNECT_SECONDS, set_as_default=False)
         except Exception as error:
             raise WorkersLost(
-                f"the scheduler at {self.address} cannot be reached: {_describe(error)}. Is it running, and does it "
-                "trust this computer's certificate? docs/how-to.md says how to set up a cluster"
+                f"the scheduler at {self.address} cannot be reached: {_describe(error)}. Is it running, and is the "
+                f"certificate here from the same authority? {HOW_TO}"
             ) from error
         try:
             self._check_packages()

@@ -101,6 +101,10 @@ class AsyncStrategyError(ValueError):
     """An asynchronous strategy, which the direct engine cannot call."""
 
 
+class GameBrokeDown(ValueError):
+    """A game that raised an error."""
+
+
 class DirectLeague:
     """A league that can be played many times, with a different seed each time.
 
@@ -164,7 +168,10 @@ class DirectLeague:
         return self.standings()
 
     def play_rounds(self, seed: int, on_result: OnResult | None = None) -> Iterator[int]:
-        """Play the league round by round. Yields the number of matches of each. Raises AsyncStrategyError."""
+        """Play the league round by round. Yields the number of matches of each.
+
+        Raises AsyncStrategyError and GameBrokeDown.
+        """
         for player in self.players.values():
             player.reset()
         self._standings = []
@@ -177,7 +184,13 @@ class DirectLeague:
                     player.context = None
                 key = "any" if self._same_chance else match.id
                 match_seed = seed_of(key, _ATTEMPT) if self._has_chance else b""
-                verdict = self._cache.play(match_seed, partial(self._choose, match))
+                try:
+                    verdict = self._cache.play(match_seed, partial(self._choose, match))
+                except AsyncStrategyError:
+                    raise
+                except Exception as error:
+                    # Strategies raise nothing here.
+                    raise GameBrokeDown(f"the game {self._game_name} broke down: {_describe(error)}") from error
                 self._record(match, verdict)
                 if self._rounds is None:
                     self._games.append(PlayedGame(match.a.id, match.b.id, (verdict.score["A"], verdict.score["B"])))
@@ -349,6 +362,12 @@ class DirectLeague:
                     role=_ROLES[side],
                 )
             )
+
+
+def _describe(error: Exception) -> str:
+    """An error, and the line where it was raised."""
+    *_, (frame, line) = walk_tb(error.__traceback__)
+    return f"{error!r:.200} (line {line} of {Path(frame.f_code.co_filename).name})"
 
 
 def _line_of(error: BaseException | None) -> str:

@@ -17,10 +17,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from leaguekit import __version__
-from leaguekit.agents.game_loading import load_game, module_of_game
+from leaguekit.agents.game_loading import NoSuchGame, load_game, module_of_game
 from leaguekit.league.settings import Settings
-from leaguekit.player.strategies import check_can_play
-from leaguekit.player.strategy_loading import load, module_of_strategy
+from leaguekit.player.strategies import CannotPlay, check_can_play
+from leaguekit.player.strategy_loading import NoSuchStrategy, load, module_of_strategy
 from leaguekit.sim.comparison import Comparison, Leagues
 from leaguekit.sim.direct import Entrant
 from leaguekit.sim.jobs import play_in_order
@@ -117,7 +117,7 @@ def play_part(job: PartJob) -> Part:
     began, cpu_began = time.perf_counter(), time.thread_time()
     if getattr(_latest, "setup", None) != job.setup:
         with _loading:
-            use(job.setup, job.setup.load())
+            use(job.setup, _load(job.setup))
     simulation: Comparison | PairedGames = _latest.simulation
     seeds = range(job.first, job.first + job.count)
     result: Leagues | Pairs
@@ -126,6 +126,16 @@ def play_part(job: PartJob) -> Part:
     else:
         result = simulation.play_pairs(seeds)
     return Part(result, result.count, time.perf_counter() - began, time.thread_time() - cpu_began)
+
+
+def _load(setup: Setup) -> Comparison | PairedGames:
+    try:
+        return setup.load()
+    except (NoSuchGame, NoSuchStrategy, CannotPlay) as error:
+        raise OtherCode(
+            f"A worker on {platform.node()} cannot play this: {error} Every worker needs the same files in its working "
+            "folder, and the same packages"
+        ) from None
 
 
 def use(setup: Setup, simulation: Comparison | PairedGames) -> None:

@@ -744,7 +744,7 @@ def test_a_silent_connection_and_an_idle_one_are_closed(run: Run) -> None:
         b"not HTTP\r\n\r\n",
     ],
 )
-@pytest.mark.parametrize("closed_by", ["peer", "server"])
+@pytest.mark.parametrize("closed_by", ["peer", pytest.param("server", marks=pytest.mark.long)])
 def test_a_connection_that_has_ended_takes_no_memory_without_a_garbage_collection(
     run: Run, data: bytes, closed_by: str
 ) -> None:

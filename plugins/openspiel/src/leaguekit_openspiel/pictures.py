@@ -6,11 +6,14 @@ import re
 from string import ascii_letters
 from typing import Any
 
+from leaguekit.games.pictures import DISC, Colour, cell
+
 # The position of a game of the chess family: ranks with slashes between them, digits for empty squares.
 _FEN = re.compile(r"(?:[A-Za-z?+\d]+/){4,9}[A-Za-z?+\d]+(?: |$)")
 _CHESS_MEN = dict(zip("kqrbnpKQRBNP", "♚♛♜♝♞♟♔♕♖♗♘♙", strict=True))
 # What an empty cell is, the first of these that the board has. Only Go writes it as +; in checkers + is a man.
 _EMPTY = (".", "-", "_", "+")
+_STONES: dict[str, Colour] = {"X": "black", "O": "white"}
 # A line of a board: its number, and cells of one character each.
 _LINE = re.compile(r"\s*(\d*)\s*((?:\S ?)+?)\s*\d*\s*")
 _MIN_LINES = 3
@@ -75,15 +78,22 @@ def _board(text: str) -> dict[str, Any] | None:
         if len(rows) < _MIN_LINES:
             continue
         empty = next((mark for mark in _EMPTY if any(mark in cells for _, cells in rows)), None)
-        cells = [["" if cell == empty else cell for cell in cells] for _, cells in rows]
+        is_go = empty == "+"
+        cells = [["" if one == empty else _piece(one, is_go=is_go) for one in cells] for _, cells in rows]
         grid: dict[str, Any] = {"kind": "grid", "rows": cells}
         if all(label for label, _ in rows):
             grid["row_labels"] = [label for label, _ in rows]
         below = [*"".join(lines[start + len(rows) :][:1]).replace(" ", "")]
         if len(below) == len(rows[0][1]) and _are_labels(below):
             grid["column_labels"] = below
+            # In Go and Othello a move is the name of a cell.
+            grid["moves"] = [[f"{column}{label}".lower() for column in below] for label, _ in rows]
         return grid
     return None
+
+
+def _piece(text: str, *, is_go: bool) -> Any:
+    return cell(DISC, _STONES[text]) if is_go and text in _STONES else text
 
 
 def _rows_from(lines: list[str]) -> list[tuple[str, list[str]]]:

@@ -69,15 +69,15 @@ function grid({ rows, row_labels: rowLabels = [], column_labels: columnLabels = 
     },
     svg("rect.board", { x: left, y: 1, width, height }),
     cells,
-    [...choices.values()].map(button),
+    [...choices.values()].map((chosen) => button(chosen, columnLabels.length > 0)),
     svg("path.lines", { d: lines(left, width, height) }),
     rowLabels.map((text, y) => label(text, left / 2, y * CELL + 20)),
     columnLabels.map((text, x) => label(text, left + x * CELL + CELL / 2, height + 15)),
   );
 }
 
-// The button of a move, which may have several cells.
-function button(cells) {
+// The button of a move, which may have several cells. If there are labels at the edge, the cell has no text of its own.
+function button(cells, isLabelled) {
   const [{ move, by, at, top, place, shown }] = cells;
   const isOne = cells.length === 1;
   const label = moveText(move);
@@ -91,7 +91,7 @@ function button(cells) {
       onkeydown: (pressed) => press(pressed, by),
     },
     cells.map((cell) => [cell.rect, cell.shown]),
-    isOne && !shown && label.length <= 2 && letters(label, at, top, "move"),
+    isOne && !isLabelled && !shown && label.length <= 2 && letters(label, at, top, "move"),
   );
 }
 
