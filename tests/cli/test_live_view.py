@@ -533,7 +533,7 @@ def test_the_stages_of_a_bracket_that_are_open_are_displayed_and_how_a_player_ad
     text = "\n".join(cell.text for line in render_league(now, NOW, (90, 60), PAGE, []) for cell in line)
     assert "running · even_odd · Semi-finals · 6 players" in text
     assert "Alice (P01) meets everybody once." in text
-    assert "matches drawn so far" in text
+    assert "matches, and more rounds follow" in text
     assert "Final\nAlice  –  Zoë" in text
     assert "Beyond" not in text
     assert "→" not in text

@@ -445,10 +445,11 @@ def test_a_second_ctrl_c_ends_even_a_strategy_that_does_not(tmp_path: Path) -> N
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-def test_a_terminal_has_a_bar_with_rate_share_and_time_left() -> None:
+def test_a_terminal_has_a_bar_with_rate_share_and_time_left(tmp_path: Path) -> None:
     controller, terminal = pty.openpty()
     command = [sys.executable, "-m", "leaguekit", "simulate", "--players", "30", "--seeds", "1000000"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True) as process:
+    # What Ctrl-C leaves is in the current folder.
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True, cwd=tmp_path) as process:
         os.close(terminal)
         shown = os.read(controller, 1_000).decode()
         process.send_signal(signal.SIGINT)

@@ -77,6 +77,7 @@ def _random_swisses(count: int, max_size: int) -> Iterator[tuple[int, Tournament
 
 @in_random_tournaments
 def test_in_a_swiss_that_the_rules_can_pair_the_sides_and_the_byes_are_even(count: int) -> None:
+    """FIDE, C.04.1.4, C.04.1.6 and C.04.1.7."""
     judged = 0
     for total, tournament, engine in _random_swisses(count, 20):
         if not engine.has_paired_all:
@@ -104,6 +105,7 @@ def test_in_a_swiss_that_the_rules_can_pair_the_sides_and_the_byes_are_even(coun
 
 @in_random_tournaments
 def test_in_a_swiss_players_meet_again_only_if_there_is_no_other_way(count: int) -> None:
+    """FIDE, C.04.1.2."""
     for _, tournament, _ in _random_swisses(count, 16):
         met: set[frozenset[str]] = set()
         had_bye: Counter[str] = Counter()

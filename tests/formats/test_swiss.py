@@ -8,7 +8,7 @@ import pytest
 
 from leaguekit.formats import trf
 from leaguekit.formats.base import FormatError, Game, PastRound, Tournament
-from leaguekit.formats.swiss import Swiss, pair_in_any_case
+from leaguekit.formats.swiss import Swiss, has_a_first, pair_in_any_case
 from leaguekit.formats.testing import play_tournament
 from leaguekit.league import commands
 from leaguekit.manager.pairing_engine import Py4Swiss
@@ -18,6 +18,7 @@ PLAYERS = ("P01", "P02", "P03", "P04", "P05")
 
 
 def test_a_late_player_lost_the_rounds_that_it_missed_and_gets_the_last_number() -> None:
+    """FIDE, C.04.2.3.3: the missed rounds are unplayed."""
     rounds = (
         PastRound((Game("P01", "P03", (3, 0)), Game("P04", "P02", (0, 3))), {}),
         PastRound((Game("P02", "P01", (1, 1)), Game("P03", "P04", (3, 0))), {}),
@@ -32,6 +33,40 @@ def test_a_late_player_lost_the_rounds_that_it_missed_and_gets_the_last_number()
     # The number of rounds stays that of the start.
     assert Swiss().ended(late) is not None
     assert Swiss().ended(late._replace(starters=None)) is None
+
+
+class TestFideRules:
+    """What the engine must make of byes, forfeits and absences. C.04.2 is numbered as in the edition of 2026."""
+
+    def test_c_04_1_4_who_has_won_by_forfeit_or_had_a_bye_gets_no_bye(self) -> None:
+        # P01 and P03 are equal in points and have met nobody, but P01 has won by forfeit.
+        for won_by_forfeit, wanted in (("P01", "P03"), ("P03", "P01")):
+            points = (3, 0) if won_by_forfeit == "P01" else (0, 3)
+            first = PastRound((Game("P01", "P03", points, forfeit=True),), {"P02": "bye"})
+            drawn = Swiss(2).draw(Tournament(PLAYERS[:3], (first,)), Py4Swiss())
+            assert drawn.byes == [wanted]
+
+    def test_c_04_2_3_2_and_3_3_who_has_left_is_not_paired_and_scores_nothing(self) -> None:
+        first = PastRound((Game("P01", "P03", (3, 0)), Game("P04", "P02", (0, 3))), {})
+        without = Tournament(PLAYERS[:4], (first,), out=frozenset({"P02"}))
+        drawn = Swiss(3).draw(without, Py4Swiss())
+        assert "P02" not in {player for pair in drawn.pairs for player in pair} | {*drawn.byes}
+        second = PastRound(tuple(Game(a, b, (3, 0)) for a, b in drawn.pairs), dict.fromkeys(drawn.byes, "bye"))
+        assert trf.scores(without._replace(rounds=(first, second)))["P02"] == trf.scores(without)["P02"]
+
+    def test_c_04_2_3_4_the_sides_of_a_forfeit_do_not_count(self) -> None:
+        # In the first round P01 and P02 had the sides that their numbers give them. They have them again.
+        first_side = has_a_first(Tournament(PLAYERS[:4], ()))
+        pairs = Swiss(3).draw(Tournament(PLAYERS[:4], ()), Py4Swiss()).pairs
+        forfeits = tuple(Game(a, b, (3, 0) if a < b else (0, 3), forfeit=True) for a, b in pairs)
+        drawn = Swiss(3).draw(Tournament(PLAYERS[:4], (PastRound(forfeits, {}),)), Py4Swiss())
+        assert (("P01", "P02") if first_side else ("P02", "P01")) in drawn.pairs
+
+    def test_c_04_2_3_5_a_pair_that_has_not_played_may_be_paired_again(self) -> None:
+        engine, made = Py4Swiss(), Swiss(2)
+        for forfeit in (True, False):
+            met = Tournament(PLAYERS[:2], (PastRound((Game("P01", "P02", (3, 0), forfeit=forfeit),), {}),))
+            assert (engine.pair(made.trf(met)) is not None) == forfeit
 
 
 def test_a_player_that_is_still_absent_has_no_number_yet() -> None:

@@ -11,6 +11,8 @@ from tests.gateway.three_seats import CHAT, MACHINE, PERSON, play
 from tests.web.test_pictures import CARDS, HigherCard
 
 
+# The test below takes the same path in the fast tier.
+@pytest.mark.long
 def test_a_chat_seat_a_browser_seat_and_a_model_play_connect_four_to_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -607,6 +607,13 @@ def with_payoffs() -> Played:
     return played("prisoners_dilemma", "random", "always_D", "always_C")
 
 
+def test_a_game_with_arguments_that_leave_no_chance_is_played_again_and_commits_to_nothing() -> None:
+    audit = audited(*with_payoffs())
+    assert audit.findings == []
+    assert (audit.counts.outcomes_replayed, audit.counts.draws_opened, audit.counts.not_checkable) == (3, 0, {})
+    assert not [line for line in with_payoffs().log if b"draw_commitment" in line or b"match_seed" in line]
+
+
 def test_a_false_payoff_is_found() -> None:
     assert findings(with_payoffs().log) == []
     log = Log(with_payoffs().log)

@@ -109,6 +109,7 @@ def test_a_round_is_called_by_its_label_and_of_how_many_only_where_that_is_known
 
 class TestSwiss:
     def test_a_bye_counts_as_a_win_when_the_round_is_over(self) -> None:
+        """FIDE, C.04.1.3."""
         play = Play(players=3, referees=1, format="swiss").begin()
         (bye,) = play.league.rounds[0].byes
         assert play.points()[bye] == 0
@@ -132,6 +133,7 @@ class TestSwiss:
         assert findings(play.log) == []
 
     def test_a_technical_loss_is_a_forfeit_and_the_pair_may_meet_again(self) -> None:
+        """FIDE, C.04.2.3.5."""
         play = Play(players=4, referees=2, format="swiss(rounds=3)").begin()
         play.record("R1M1", failed(play.match("R1M1"), play.match("R1M1").b))
         play.record("R1M2", failed(play.match("R1M2"), *play.match("R1M2").players))
@@ -142,6 +144,7 @@ class TestSwiss:
         assert findings(play.log) == []
 
     def test_who_has_left_is_not_paired_and_who_comes_back_is(self) -> None:
+        """FIDE, C.04.2.3.2."""
         play = Play(players=6, referees=3, format="swiss(rounds=4)").begin()
         play.do(commands.withdraw(play.league, "P01", "ill", play.now))
         play.play_round()
@@ -178,6 +181,26 @@ class TestSwiss:
         assert fold(map(e.decode, play.log)).digest() == play.league.digest()
         restored, _ = restore(save(play.league, len(play.log)))
         assert restored.digest() == play.league.digest()
+
+    @pytest.mark.parametrize(
+        ("seeding", "seeds", "wanted"),
+        [
+            ("rating", {"Agent 2": 1700, "Agent 5": 1600, "Agent 1": 1600, "Agent 3": 1500}, 3),
+            ("rating", {"Agent 2": 1700, "Agent 1": 1600}, 5),
+            ("file", {"Agent 4": 1, "Agent 5": 2, "Agent 1": 3}, 2),
+            ("lot", {}, 5),
+        ],
+    )
+    def test_a_late_player_gets_the_place_of_its_rating(
+        self, seeding: str, seeds: dict[str, float], wanted: int
+    ) -> None:
+        """FIDE, C.04.2.2.4."""
+        play = Play(players=4, referees=2, format="swiss(rounds=3)", seeding=seeding, seeds=seeds or UNSET)
+        play.begin()
+        late = play.player(5, added_by_operator=True)
+        assert play.league.seeding.index(late) + 1 == wanted
+        play.play_all()
+        assert findings(play.log) == []
 
     @pytest.mark.proves("000-L0303", "000-L1231")
     def test_nobody_else_comes_in_late(self) -> None:

@@ -72,7 +72,7 @@ def _head(league: LeagueView, names: dict[str, str], now: datetime, columns: int
     if league.ranked_by:
         lines.append([Cell(0, league.ranked_by, "dim")])
     if total:
-        progress = f"{played:,} of {total:,} matches{' drawn so far' if league.draws_more else ''}"
+        progress = f"{played:,} of {total:,} matches{', and more rounds follow' if league.draws_more else ''}"
         available = max(0, min(60, columns - len(progress) - 1))
         done = available * played // total
         lines.append([Cell(0, "█" * done + "░" * (available - done), "lively"), Cell(available + 1, progress)])

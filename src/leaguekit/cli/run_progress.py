@@ -277,7 +277,7 @@ async def _print_result(
     moves = msgspec.convert(stated_moves, dict[str, MoveOrigins])
     technical = sum(one["result"]["details"].get("status") == "TECHNICAL_LOSS" for one in schedule)
     first = standings[0]
-    champion = {name: first[name] for name in ("player_id", "display_name", "points")}
+    champion = {name: first[name] for name in ("player_id", "display_name", "points", "payoff") if name in first}
     if display.quiet:
         result = {
             "league_id": status["league_id"],

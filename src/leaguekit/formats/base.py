@@ -71,7 +71,7 @@ class Tournament(NamedTuple):
     # Players that have left, or are absent in the next round.
     out: frozenset[str] = frozenset()
     scoring: Scoring = Scoring()
-    # The number of players at the start. Those that came later are the last of the entrants.
+    # The number of players at the start, if some of the entrants came later.
     starters: int | None = None
 
     @property

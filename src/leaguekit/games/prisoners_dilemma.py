@@ -59,7 +59,7 @@ class PrisonersDilemma(Game[Position]):
         # Which of the two moves are turned into the other one.
         kept = NOISE_STEPS - self._flips
         weights = {"": kept * kept, "A": self._flips * kept, "B": kept * self._flips, "AB": self._flips * self._flips}
-        return [(flipped, weight) for flipped, weight in weights.items() if weight]
+        return [*weights.items()]
 
     def question(self, position: Position, side: Side) -> Question:
         return Question("cooperate_or_defect", [*MOVES], self.view(position, side))

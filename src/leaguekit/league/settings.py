@@ -120,6 +120,13 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The format with its arguments, as in ``--format``."""
         return self.format or ("round_robin(legs=2)" if self.rounds == "double" else "round_robin")
 
+    def seed_key(self, display_name: str) -> float:
+        """The key by which players are seeded. Those with equal keys are in the order in which they registered."""
+        seeds = self.seeds or {}
+        if self.seeding == "rating":
+            return -seeds.get(display_name, float("-inf"))
+        return seeds.get(display_name, float("inf")) if self.seeding == "file" else 0.0
+
     @property
     def advancement(self) -> str:
         """A sentence about how a player advances, or what decides."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from bisect import insort_right
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -63,7 +64,7 @@ class League:
     # The players in the order of the seeding, from the start on; and whether the format draws round by round.
     seeding: list[str]
     draws_rounds: bool
-    # The number of players at the start. Those that came later are the last of the seeding.
+    # The number of players at the start. The seeding has those that came later, too.
     starters: int
     # What the format said at the end.
     end_reason: str
@@ -172,9 +173,12 @@ class League:
             self.seats[event.seat].holder = player.id
         self.table.add_player(player.id, player.meta.display_name)
         if is_late:
-            self.seeding.append(player.id)
+            insort_right(self.seeding, player.id, key=self._seed_key)
             for _ in filter(lambda one: one.completed, self.rounds):
                 self.table.count_without_game([player.id], [])
+
+    def _seed_key(self, player: str) -> float:
+        return self.settings.seed_key(self.players[player].meta.display_name)
 
     def _referee_registered(self, event: e.RefereeRegistered) -> None:
         referee = self.referees.get(event.referee_id)

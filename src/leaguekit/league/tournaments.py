@@ -25,16 +25,10 @@ def seed_players(settings: Settings, names: Mapping[str, str]) -> list[str]:
     Players that ``seeds`` does not name come after the others, as they registered.
     """
     players = sorted(names, key=id_order)
-    seeds = settings.seeds or {}
-    match settings.seeding:
-        case "lot":
-            seed = bytes.fromhex(settings.seed_hex or "")
-            return sorted(players, key=lambda player: lot(seed, "seeding", player))
-        case "rating":
-            return sorted(players, key=lambda player: -seeds.get(names[player], float("-inf")))
-        case "file":
-            return sorted(players, key=lambda player: seeds.get(names[player], float("inf")))
-    return players
+    if settings.seeding == "lot":
+        seed = bytes.fromhex(settings.seed_hex or "")
+        return sorted(players, key=lambda player: lot(seed, "seeding", player))
+    return sorted(players, key=lambda player: settings.seed_key(names[player]))
 
 
 def tournament(league: League, corrected: Mapping[str, MatchResult | None] | None = None) -> Tournament:

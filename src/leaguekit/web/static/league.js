@@ -60,7 +60,7 @@ function opening(league, rows) {
         h(
           "span",
           `${league.matches_played} of ${plural(league.total_matches, "match", "matches")}`,
-          league.draws_more && " drawn so far",
+          league.draws_more && ", and more rounds follow",
         ),
       ),
     champion && h("p.champion", linked(league.first, champion, ...rows)),
@@ -88,14 +88,14 @@ function next({ state, paused, round, starts_at: starts }) {
 
 function standings(league, rows) {
   const heading = league.champion ? "Final table" : "Standings";
-  const tieBreaks = league.tie_breaks.filter((tieBreak) => tieBreak in TIE_BREAKS);
-  // On a small screen only those tie-breaks have a column that were needed.
+  const hasPayoff = rows.some((row) => row.payoff !== undefined);
+  // On a small screen, and beside payoffs, only those tie-breaks have a column that were needed.
   const isNeeded = (value) => league.matches_played > 0 && rows.some((row) => row[value] !== null);
+  const tieBreaks = league.tie_breaks.filter((one) => one in TIE_BREAKS && (!hasPayoff || isNeeded(one)));
   // They need the room of the movement there.
   const hasTechnical = rows.some((row) => row.technical_losses > 0);
   // With many tie-breaks, an empty column would take the room of the names.
   const showsTechnical = hasTechnical || tieBreaks.length < 3;
-  const hasPayoff = rows.some((row) => row.payoff !== undefined);
   const shown = rows.map((row) => ({
     key: row.id,
     kind: row.out || row.state === "SUSPENDED" ? "absent" : null,
