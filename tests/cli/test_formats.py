@@ -66,7 +66,6 @@ def test_the_format_of_the_documentation_is_loaded_from_a_file_and_is_sound(
     code = DOCUMENT.read_text().partition("```python\n")[2].partition("```")[0]
     (tmp_path / "mine.py").write_text(code)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("leaguekit.cli.formats.FORMATS", FORMATS)
     try:
         assert requested("--format", "mine.py:Duel") == {"format": "mine.py:Duel"}
         check_format(parse_format("mine.py:Duel"))

@@ -100,6 +100,25 @@ def test_payoffs_are_the_same_with_two_jobs_and_when_they_are_continued(
     assert figures("--seeds", "40", "--resume", "saved.json") == whole
 
 
+FORMAT = """
+from leaguekit.formats.round_robin import RoundRobin
+
+class Short(RoundRobin):
+    name = "short"
+
+    def whole(self, players):
+        return super().whole(players)[:2]
+"""
+
+
+def test_a_format_of_a_file_is_loaded_in_every_process(folder: Path) -> None:
+    (folder / "short.py").write_text(FORMAT)
+    arguments = ("--strategies", "random,frequency", "--players", "6", "--seeds", "8", "--format", "short.py:Short")
+    one, two = (simulate(folder, *arguments, "--jobs", jobs) for jobs in ("1", "2"))
+    assert one == two
+    assert one["matches"] == 8 * 2 * 3
+
+
 def test_a_sequential_test_is_the_same_with_any_number_of_jobs(folder: Path) -> None:
     one, three = (simulate(folder, *PAIRS, "--seeds", "300", "--jobs", jobs) for jobs in ("1", "3"))
     assert one == three

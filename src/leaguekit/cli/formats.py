@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import argparse
 import csv
-import importlib.util
-import inspect
-import os
 import re
-import sys
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from leaguekit.agents.format_loading import load_format
 from leaguekit.cli import CommandError, read_input
-from leaguekit.formats import FORMATS, Format, FormatError, parse_call, parse_format
+from leaguekit.formats import FormatError, parse_format
 from leaguekit.league.settings import Settings, format_fault, plain_format
 from leaguekit.manager.pairing_engine import EngineMissing, Py4Swiss
 
-# The group of entry points of formats that other distributions bring.
-ENTRY_POINTS = "leaguekit.formats"
 NAMES = ("format", "rounds", "seeding")
 
 
@@ -104,48 +98,8 @@ def check(settings: Settings) -> None:
 
 
 def load(text: str) -> None:
-    """Make the format of a text known if it is that of an installed distribution, or FILE.py:Class."""
+    """Make a format known here. Raises CommandError."""
     try:
-        name, _ = parse_call(text)
+        load_format(text)
     except FormatError as error:
-        raise CommandError(f"--format: {error}") from None
-    if name in FORMATS:
-        return
-    file, colon, class_name = name.rpartition(":")
-    if colon and file.endswith(".py"):
-        FORMATS[name] = _named(_from_file(Path(file), class_name), name)
-        return
-    for entry in entry_points(group=ENTRY_POINTS, name=name):
-        try:
-            FORMATS[name] = _checked(entry.load(), entry.value)
-        except Exception as error:
-            raise CommandError(f"the format {name!r} of {entry.value} cannot be loaded: {error!r}") from error
-
-
-def _from_file(path: Path, class_name: str) -> type[Format]:
-    if not path.is_file():
-        raise CommandError(f"--format: there is no file {path} in {os.getcwd()}")  # noqa: PTH109 - only for the text
-    spec = importlib.util.spec_from_file_location(f"leaguekit_format_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise CommandError(f"--format: {path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise CommandError(f"--format: {path} cannot be imported: {type(error).__name__}: {error}") from error
-    return _checked(getattr(module, class_name, None), f"{path}:{class_name}")
-
-
-def _checked(found: Any, where: str) -> type[Format]:
-    if not (isinstance(found, type) and issubclass(found, Format)):
-        raise CommandError(f"--format: {where} is not a subclass of leaguekit.formats.Format")
-    if inspect.isabstract(found):
-        missing = ", ".join(sorted(found.__abstractmethods__))
-        raise CommandError(f"--format: {where} does not implement {missing}")
-    return found
-
-
-def _named(found: type[Format], name: str) -> type[Format]:
-    """The class under the name by which the settings call it."""
-    return type(found.__name__, (found,), {"name": name, "__module__": found.__module__})
+        raise CommandError(f"--format: {error}") from error

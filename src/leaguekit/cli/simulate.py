@@ -148,8 +148,9 @@ def run(options: argparse.Namespace) -> int:
     if options.out is not None and options.out.suffix not in ("", ".csv"):
         raise CommandError(f"--out {options.out}: the matches are written as CSV; name a file that ends with .csv")
     strategies = tuple(options.strategies)
+    settings = _settings(options)
     setup = Setup(
-        _settings(options),
+        settings,
         game,
         strategies,
         options.players,
@@ -157,7 +158,7 @@ def run(options: argparse.Namespace) -> int:
         as_named=options.seeds == 1,
         in_pairs=options.until is not None,
         with_matches=options.out is not None,
-        code=code_of(game, strategies),
+        code=code_of(game, settings.format_text, strategies),
     )
     simulation = setup.load()
     use(setup, simulation)

@@ -17,7 +17,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from leaguekit import __version__
+from leaguekit.agents.format_loading import load_format, module_of_format
 from leaguekit.agents.game_loading import NoSuchGame, load_game, module_of_game
+from leaguekit.formats import FormatError
 from leaguekit.league.settings import Settings
 from leaguekit.player.strategies import CannotPlay, check_can_play
 from leaguekit.player.strategy_loading import NoSuchStrategy, load, module_of_strategy
@@ -57,10 +59,13 @@ class Setup(Struct, frozen=True):
     def load(self) -> Comparison | PairedGames:
         """Raises what the loading of games and of strategies raises, and OtherCode."""
         load_game(self.game)
+        load_format(self.settings.format_text)
         functions = [load(name) for name in self.strategies]
         for name, function in zip(self.strategies, functions, strict=True):
             check_can_play(name, function, self.settings.game_type)
-        if changed := sorted(set(code_of(self.game, self.strategies).items()) ^ set(self.code.items())):
+        if changed := sorted(
+            set(code_of(self.game, self.settings.format_text, self.strategies).items()) ^ set(self.code.items())
+        ):
             raise OtherCode(
                 f"{changed[0][0]} is not the same on {platform.node()} as where the simulation began. "
                 "Use the same version everywhere, and do not change it meanwhile"
@@ -78,9 +83,10 @@ class Setup(Struct, frozen=True):
         )
 
 
-def code_of(game: str, strategies: tuple[str, ...]) -> dict[str, str]:
-    """The version of leaguekit, and the hash of each file that a game or a strategy of other authors comes from."""
-    modules = {game: module_of_game(game)} | {name: module_of_strategy(name) for name in strategies}
+def code_of(game: str, league_format: str, strategies: tuple[str, ...]) -> dict[str, str]:
+    """The version of leaguekit, and the hash of each file of other authors that is used."""
+    modules = {game: module_of_game(game), league_format: module_of_format(league_format)}
+    modules |= {name: module_of_strategy(name) for name in strategies}
     files = {name: getattr(module, "__file__", None) for name, module in modules.items()}
     hashes = {name: hashlib.sha256(Path(file).read_bytes()).hexdigest() for name, file in files.items() if file}
     return {"leaguekit": __version__} | hashes
@@ -131,7 +137,7 @@ def play_part(job: PartJob) -> Part:
 def _load(setup: Setup) -> Comparison | PairedGames:
     try:
         return setup.load()
-    except (NoSuchGame, NoSuchStrategy, CannotPlay) as error:
+    except (FormatError, NoSuchGame, NoSuchStrategy, CannotPlay) as error:
         raise OtherCode(
             f"A worker on {platform.node()} cannot play this: {error} Every worker needs the same files in its working "
             "folder, and the same packages"
