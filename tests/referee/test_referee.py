@@ -723,9 +723,15 @@ async def test_a_long_transcript_keeps_its_beginning_and_its_end(scene: Scene) -
     assert 10 < entries.index(cut) < len(entries) - 10
 
 
-@pytest.mark.parametrize("status", [503, 429])
+@pytest.mark.parametrize(
+    ("statuses", "tried_for"),
+    [([500], 6), ([429], 6), ([*[503] * 50, 500], 106), ([*[502] * 50, 204], 100)],
+    ids=["error", "busy", "away, then error", "away, then taken"],
+)
 @in_virtual_time
-async def test_a_transcript_that_is_not_taken_is_tried_a_few_times_and_then_left(scene: Scene, status: int) -> None:
+async def test_a_transcript_that_is_not_taken_is_tried_a_few_times_while_the_manager_is_there(
+    scene: Scene, statuses: list[int], tried_for: int
+) -> None:
     scene.player("P01"), scene.player("P02")
     await scene.start()
     tries: list[float] = []
@@ -734,12 +740,13 @@ async def test_a_transcript_that_is_not_taken_is_tried_a_few_times_and_then_left
     async def failing(url: str, *rest: Any) -> HttpAnswer:
         if "/transcripts/R1M1" in url:
             tries.append(scene.time())
-            return HttpAnswer(status, b"")
+            # The last one is given again and again.
+            return HttpAnswer(statuses[min(len(tries), len(statuses)) - 1], b"")
         return await real(url, *rest)
 
     scene.referee._world.caller.post = failing  # type: ignore[method-assign]
     await scene.play()
-    assert tries == [0, 2, 4, 6]
+    assert tries == [*range(0, tried_for + 1, 2)]
 
 
 @pytest.mark.proves("001-L1926", "001-L1190")
