@@ -106,20 +106,20 @@ async def test_a_registration_is_not_repeated_by_guessing_its_conversation(tmp_p
 
 
 @in_virtual_time
-async def test_a_repeat_is_answered_within_a_minute_and_then_the_operator_lets_its_sender_in(tmp_path: Path) -> None:
+async def test_a_repeat_is_answered_within_ten_minutes_and_then_the_operator_lets_its_sender_in(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         agent = Scripted(hall, "player", 1, {})
         hall.network.listen(agent.url, agent.handle)
         params = hall.registration("player", 1)
         token = (await repeat(hall, params, HERE))["result"]["auth_token"]
-        await asyncio.sleep(59)
+        await asyncio.sleep(599)
         # A manager that was restarted recognises the repeat by its log, and makes another token.
         await hall.crash()
         await hall.restart()
         again = (await repeat(hall, params, HERE))["result"]
         assert again["player_id"] == "P01"
         assert again["auth_token"] != token
-        await asyncio.sleep(62)
+        await asyncio.sleep(602)
         assert (await repeat(hall, params, HERE))["error"]["code"] == 2002
         code = (await hall.operate("token_rotate", agent_id="P01"))["seat"]["code"]
         body = json.dumps({"jsonrpc": "2.0", "method": "register_player", "params": params, "id": 1}).encode()

@@ -13,6 +13,7 @@ from leaguekit.agents.world import World
 from leaguekit.manager.broadcasts import Broadcasts, EncodedMessage, Recipient, encode_message
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import decode
+from leaguekit.store.base import StoreError
 from leaguekit.transport.base import CallerLate, CallerUnable, HttpAnswer, Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
 from tests.agents.leagues import BEGAN, LEAGUE, Hall, in_virtual_time, lost_by_silence, silent, url_of, won
@@ -34,6 +35,7 @@ class Listeners:
         self.suspended: set[str] = set()
         self.gone: set[str] = set()
         self.expected: dict[str, asyncio.Event] = {}
+        self.is_replaced = False
         self.delays: dict[str, float] = {}
         self.answer: bytes | None = b'{"jsonrpc":"2.0","result":{},"id":1}'
         self.caller: Any = MemoryCaller(self.network)
@@ -42,7 +44,7 @@ class Listeners:
             self.recipient,
             lambda agent: agent in self.suspended,
             self.note_outcome,
-            self.wait_until_back,
+            self.wait_to_send,
         )
         for name in ("P01", "P02"):
             self.listen(name)
@@ -65,9 +67,11 @@ class Listeners:
     def recipient(self, name: str) -> Recipient | None:
         return Recipient(self.url(name), f"drv-{name}", has_left=name in self.gone)
 
-    async def wait_until_back(self, name: str) -> None:
+    async def wait_to_send(self, name: str) -> None:
         if name in self.expected:
             await self.expected[name].wait()
+        if self.is_replaced:
+            raise StoreError("another manager has taken this league over")
 
     def note_outcome(self, name: str, failures: int) -> None:
         self.outcomes.append((self.now, name, failures))
@@ -90,6 +94,19 @@ def test_an_encoded_message_is_the_message_with_each_receivers_own_token() -> No
     assert isinstance(read, m.RoundCompleted)
     assert read.auth_token == "drv-abc"
     assert read.round_id == 1
+
+
+@in_virtual_time
+async def test_a_manager_that_was_replaced_sends_nothing_not_even_what_waits_for_another_try() -> None:
+    listeners = Listeners()
+    listeners.network.close(listeners.url("P01"))
+    sent = [listeners.broadcasts.send("P01", note(text)) for text in ("first", "second")]
+    await asyncio.sleep(0.5)
+    listeners.is_replaced = True
+    listeners.listen("P01")
+    assert await asyncio.gather(*sent) == [False, False]
+    assert listeners.got == []
+    assert not await listeners.broadcasts.send_final("P02", note("end"))
 
 
 @in_virtual_time

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -15,24 +13,13 @@ from typing import Literal
 import pytest
 
 from leaguekit.league import events as e
-from leaguekit.store.opening import open_reader
 from tests.programs import Program
+from tests.recovery.machines import ip, skip_without_namespaces
+from tests.recovery.yard import wait_for_events
 
 PLAYERS = 6
 SECONDS = 25.0
-PATIENCE = 240.0
 HOST, FAR = "10.77.0.1", "10.77.0.2"
-
-
-def _ip(*words: str) -> bool:
-    with contextlib.suppress(OSError):
-        return subprocess.run(["ip", *words], capture_output=True, check=False).returncode == 0
-    return False
-
-
-def _may_make_networks() -> bool:
-    name = f"leaguekit-try-{os.getpid()}"
-    return sys.platform == "linux" and _ip("netns", "add", name) and _ip("netns", "del", name)
 
 
 pytestmark = [pytest.mark.longest]
@@ -41,39 +28,20 @@ pytestmark = [pytest.mark.longest]
 @pytest.fixture
 def networks() -> Iterator[tuple[str, str]]:
     """The namespace of the manager and the referee, and that of the players, with a cable between them."""
-    if not _may_make_networks():
-        pytest.skip("needs the right to make network namespaces")
+    skip_without_namespaces()
     here, there = f"leaguekit-here-{os.getpid()}", f"leaguekit-there-{os.getpid()}"
     try:
         for name in (here, there):
-            assert _ip("netns", "add", name)
-            assert _ip("-n", name, "link", "set", "lo", "up")
-        assert _ip("-n", here, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", there)
+            assert ip("netns", "add", name)
+            assert ip("-n", name, "link", "set", "lo", "up")
+        assert ip("-n", here, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", there)
         for name, address in ((here, HOST), (there, FAR)):
-            assert _ip("-n", name, "address", "add", f"{address}/24", "dev", "cable")
-            assert _ip("-n", name, "link", "set", "cable", "up")
+            assert ip("-n", name, "address", "add", f"{address}/24", "dev", "cable")
+            assert ip("-n", name, "link", "set", "cable", "up")
         yield here, there
     finally:
         for name in (here, there):
-            _ip("netns", "del", name)
-
-
-async def _events(store: Path) -> list[e.Event]:
-    reader = await open_reader(str(store))
-    try:
-        return [e.decode(one.event) for one in await reader.read()]
-    finally:
-        await reader.close()
-
-
-def _wait_for(store: Path, kind: type[e.Event], count: int) -> list[e.Event]:
-    latest = time.monotonic() + PATIENCE
-    while time.monotonic() < latest:
-        events = asyncio.run(_events(store))
-        if sum(isinstance(event, kind) for event in events) >= count:
-            return events
-        time.sleep(0.1)
-    raise AssertionError(f"the league did not come to {count} {kind.__name__}")
+            ip("netns", "del", name)
 
 
 @pytest.mark.parametrize("how", ["route", "cable"])
@@ -113,19 +81,19 @@ def test_a_network_that_is_down_costs_nobody_a_match_but_the_player_that_is_real
             )
             for number in range(1, PLAYERS + 1)
         ]  # fmt: skip
-        _wait_for(store, e.MatchAssigned, 1)
+        wait_for_events(store, e.MatchAssigned, 1)
         players[-1].process.kill()
-        _wait_for(store, e.RoundAnnounced, 2)
+        wait_for_events(store, e.RoundAnnounced, 2)
         if how == "route":
-            assert _ip("-n", here, "route", "del", "10.77.0.0/24")
+            assert ip("-n", here, "route", "del", "10.77.0.0/24")
         else:
-            assert _ip("-n", there, "link", "set", "cable", "down")
+            assert ip("-n", there, "link", "set", "cable", "down")
         time.sleep(SECONDS)
         if how == "route":
-            assert _ip("-n", here, "route", "add", "10.77.0.0/24", "dev", "cable", "src", HOST)
+            assert ip("-n", here, "route", "add", "10.77.0.0/24", "dev", "cable", "src", HOST)
         else:
-            assert _ip("-n", there, "link", "set", "cable", "up")
-        events = _wait_for(store, e.LeagueCompleted, 1)
+            assert ip("-n", there, "link", "set", "cable", "up")
+        events = wait_for_events(store, e.LeagueCompleted, 1)
     results = {event.match_id: event.result for event in events if isinstance(event, e.ResultRecorded)}
     assert len(results) == PLAYERS * (PLAYERS - 1) // 2
     lost = [result for result in results.values() if result.details.status == "TECHNICAL_LOSS"]

@@ -137,6 +137,17 @@ async def _read_events(store: str) -> list[e.Event]:
         await reader.close()
 
 
+def wait_for_events(store: str | Path, kind: type[e.Event], count: int, seconds: float = PATIENCE) -> list[e.Event]:
+    """Wait until a log has so many events of a kind. All its events."""
+    latest = time.monotonic() + seconds
+    while time.monotonic() < latest:
+        events = read_events(str(store))
+        if sum(isinstance(event, kind) for event in events) >= count:
+            return events
+        time.sleep(0.1)
+    raise AssertionError(f"the league did not come to {count} {kind.__name__}")
+
+
 def table(events: Iterable[e.Event]) -> list[tuple[Any, ...]]:
     """The standings that a log makes, each row whole."""
     league = League()

@@ -61,7 +61,7 @@ def test_a_third_of_the_leagues_with_all_faults_have_outages_of_networks_and_of_
     assert {None, "manager", "referee 1", "player 4"} <= {outage.agent for plan in hit for outage in plan.outages}
     assert {outage.fault for plan in hit for outage in plan.outages} == {"lost", "refused", "unable", "no route"}
     assert all(outage.ends <= plan.faults_end_at for plan in hit for outage in plan.outages)
-    assert {random_scenario(seed).faults for seed in range(1, 60)} == {"network", "crash", "outage", "all"}
+    assert {random_scenario(seed).faults for seed in range(1, 60)} == {"network", "crash", "outage", "all", "standby"}
 
 
 def test_the_strategies_of_a_varied_league_can_play_its_game() -> None:

@@ -205,3 +205,52 @@ def test_a_failure_that_a_process_could_not_read_before_its_crash_is_not_reporte
         return reported
 
     assert play(main) == []
+
+
+def test_a_suspended_process_goes_on_where_it_was_in_the_same_order() -> None:
+    seen: list[str] = []
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        for name, seconds in (("a", 5), ("b", 6)):
+            loop.call_later(seconds, seen.append, name)
+        await asyncio.sleep(10)
+        seen.append(f"woke at {loop.time():g}")
+
+    async def main(loop: ProcessLoop) -> list[str]:
+        process = Process(loop, "a")
+        process.start(work())
+        await asyncio.sleep(1)
+        loop.suspend(process)
+        loop.suspend(process)
+        for name in ("c", "d"):
+            loop.call_soon(seen.append, name, context=process.context)
+        await asyncio.sleep(20)
+        assert seen == []
+        loop.resume(process)
+        loop.resume(process)
+        await asyncio.sleep(20)
+        return [*seen]
+
+    assert play(main) == ["c", "d", "a", "b", "woke at 21"]
+
+
+def test_a_process_that_is_killed_while_it_is_suspended_does_nothing_more() -> None:
+    seen: list[str] = []
+
+    async def work() -> None:
+        await asyncio.sleep(10)
+        seen.append("woke")
+
+    async def main(loop: ProcessLoop) -> list[str]:
+        process = Process(loop, "a")
+        process.start(work())
+        await asyncio.sleep(1)
+        loop.suspend(process)
+        process.kill()
+        loop.suspend(process)
+        loop.resume(process)
+        await asyncio.sleep(1_000)
+        return [*seen]
+
+    assert play(main) == []

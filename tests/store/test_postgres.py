@@ -8,6 +8,7 @@ import re
 import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -105,6 +106,25 @@ def test_whoever_takes_over_waits_for_what_the_older_writer_has_under_way(postgr
             await older.append([b"3"])
         for connection in (other, older, newer):
             await connection.close()
+
+    asyncio.run(main())
+
+
+def test_a_machine_that_dies_while_it_opens_the_store_blocks_nobody(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(postgres_schema._WRITER_SETTINGS, "idle_in_transaction_session_timeout", "200ms")
+
+    async def main() -> None:
+        await (await open_log(postgres_url)).close()
+        dead = await postgres_schema.connect(postgres_url, to_write=True)
+        await dead.execute("BEGIN")
+        await dead.execute(postgres.TAKE_OVER, UUID(int=1))
+        async with asyncio.timeout(30):
+            log = await open_log(postgres_url)
+        assert await log.append([b"{}"]) == 1
+        await log.close()
+        dead.terminate()
 
     asyncio.run(main())
 
@@ -280,7 +300,7 @@ def test_an_event_of_another_manager_is_not_taken_for_the_own_that_never_arrived
         await log.append([b"1"])
 
         async def fetch_a_little_later(self: asyncpg.Connection, query: str, *args: Any) -> Any:
-            if query == postgres._LAST:
+            if query == postgres.LAST:
                 monkeypatch.undo()
                 newer = await open_log(postgres_url)
                 assert await newer.append([b"other"]) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from msgspec import UNSET
@@ -76,9 +77,11 @@ pairs, with sides swapped and the same chance. Players see nothing of earlier ga
 standard deviation of the score of a game. About 400 pairs are needed for 30 Elo, nine times as many for 10.
 
 Faults are for the whole system in virtual time: network (delays, losses, repeats, resets), crash (of any agent, at any
-moment), outage (hosts that are cut off), all (these, and slow or full disks and clocks that jump). A league that fails
-is printed with the command that replays it: it did not end, its log or table breaks a rule, a player was told another
-result than was recorded, or an agent failed by itself. Ctrl-C prints the results so far.
+moment), outage (hosts that are cut off), all (these, and slow or full disks and clocks that jump). With standby there
+are two managers with one PostgreSQL. They are killed, stopped, cut off and handed over, and the database is restarted,
+slow and away. A league that fails is printed with the command that replays it: it did not end, its log or table breaks
+a rule, a player was told another result than was recorded, an agent failed by itself, or no manager served the league
+although one could. Ctrl-C prints the results so far.
 """
 
 
@@ -117,7 +120,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE.csv", type=Path, help="also write every match to this file")
     parser.add_argument(
         "--faults",
-        choices=["none", "network", "crash", "outage", "all"],
+        choices=["none", "network", "crash", "outage", "all", "standby"],
         default="none",
         help="what goes wrong (default none)",
     )
@@ -180,6 +183,8 @@ def _test_with_faults(options: argparse.Namespace) -> int:
         )
     for name in options.strategies:
         check_can_play(name, STRATEGIES[name], options.game)
+    if options.faults == "standby" and find_spec("asyncpg") is None:
+        raise CommandError("--faults standby needs the extra `postgres`: pip install 'leaguekit[postgres]'")
     from leaguekit.sim.campaign import Scenario, report
     from leaguekit.sim.outcome import LeagueSetup
 

@@ -30,7 +30,7 @@ from leaguekit.protocol.tokens import SCHEME
 
 MAX_NAME = 50
 # A repeat of a registration is recognised within this time.
-REPEAT_SECONDS = 60.0
+REPEAT_SECONDS = 600.0
 # The reason for rejecting a player that was withdrawn or disqualified. The operator's reason follows it.
 HAS_LEFT = "This player has left the league"
 MetaT = TypeVar("MetaT", PlayerMeta, RefereeMeta)
@@ -279,7 +279,7 @@ def _recognised(
     """The registered agent that sent this request: by its token, or because the request repeats a registration.
 
     An agent repeats a registration if the answer was lost. A repeat has the same content, sender and address. It comes
-    within a minute. It may come after the start, because the registration whose answer was lost may have started the
+    within ten minutes. It may come after the start, because the registration whose answer was lost may have started the
     league.
     """
     if applicant.returning_id in registry:

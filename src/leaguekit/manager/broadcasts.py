@@ -23,6 +23,7 @@ from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import request
+from leaguekit.store.base import StoreError
 from leaguekit.transport.base import CallerLate, CallerUnable, CallFailed, HttpAnswer, TimedOut
 
 log = logging.getLogger(__name__)
@@ -95,7 +96,7 @@ class Broadcasts:
     """The outboxes of all agents.
 
     ``on_outcome`` is called with an agent and its number of new failures, which is 0 after an answer.
-    ``wait_until_back`` waits for an agent that must not be called yet.
+    ``wait_to_send`` waits until an agent may be called. If it raises StoreError, the message is not sent.
     """
 
     def __init__(
@@ -104,13 +105,13 @@ class Broadcasts:
         find_recipient: RecipientLookup,
         is_suspended: Callable[[str], bool],
         on_outcome: Callable[[str, int], None],
-        wait_until_back: Callable[[str], Awaitable[None]],
+        wait_to_send: Callable[[str], Awaitable[None]],
     ) -> None:
         self._world = world
         self._find_recipient = find_recipient
         self._is_suspended = is_suspended
         self._on_outcome = on_outcome
-        self._wait_until_back = wait_until_back
+        self._wait_to_send = wait_to_send
         self._outboxes: defaultdict[str, _Outbox] = defaultdict(_Outbox)
         # Agents that do not know the token scheme: they refused a message with a token, and accepted it without one.
         self._without_token: set[str] = set()
@@ -178,16 +179,17 @@ class Broadcasts:
         Returns True if the agent has answered, None if it must not get the message, and False if another try later may
         succeed.
         """
-        await self._wait_until_back(agent_id)
         for retry in range(MAX_RETRIES + 1):
-            recipient = self._find_recipient(agent_id)
-            if recipient is None or ((recipient.has_left or self._is_suspended(agent_id)) and not last):
-                return None
             try:
+                await self._wait_to_send(agent_id)
+                recipient = self._find_recipient(agent_id)
+                if recipient is None or ((recipient.has_left or self._is_suspended(agent_id)) and not last):
+                    return None
+                has_left = recipient.has_left
                 answer = await self._post(agent_id, message, recipient)
             except CallerUnable as error:
                 log.warning("%s was not delivered to %s: %s", message.kind, agent_id, error)
-            except CallerLate:
+            except (CallerLate, StoreError):
                 # The delay was on this machine, so the agent is not at fault. A broadcast is best effort.
                 return False
             except CallFailed as error:
@@ -198,7 +200,7 @@ class Broadcasts:
                     error,
                     extra={"message_type": message.kind, "data": {"agent": agent_id, "retry": retry}},
                 )
-                if recipient.has_left:
+                if has_left:
                     return None
                 self._on_outcome(agent_id, 1)
                 # If this failure has suspended the agent, nothing may wait for it any longer.
@@ -207,7 +209,7 @@ class Broadcasts:
             else:
                 self._on_outcome(agent_id, 0)
                 recipient.on_answer(answer)
-                return recipient.has_left or not (last and is_caller_unknown(answer.body))
+                return has_left or not (last and is_caller_unknown(answer.body))
             if retry < MAX_RETRIES:
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
         return False

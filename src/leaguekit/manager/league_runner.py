@@ -65,9 +65,7 @@ class LeagueRunner:
         self._ledger = ledger
         self._returning = ReturningAgents(world.caller, find_recipient)
         self._assignments = Assignments(world, ledger, find_recipient, self._returning)
-        self.broadcasts = Broadcasts(
-            world, find_recipient, self._is_suspended, self._note_outcome, self._returning.wait_for
-        )
+        self.broadcasts = Broadcasts(world, find_recipient, self._is_suspended, self._note_outcome, self._wait_to_send)
         self._publisher = Publisher(ledger)
         self._standings = StandingsPublisher(world, ledger, self._publisher, self.broadcasts)
         self.standings_delays = self._standings.delays
@@ -517,6 +515,12 @@ class LeagueRunner:
             return player.failures >= MAX_FAILURES
         referee = league.referees.get(agent_id)
         return referee is not None and referee.lost
+
+    async def _wait_to_send(self, agent_id: str) -> None:
+        """Wait until an agent may be called. Raises StoreError if another manager has taken the league over."""
+        await self._returning.wait_for(agent_id)
+        # This program may have been stopped since the message was made.
+        await self._ledger.wait_confirmed()
 
     def _note_outcome(self, agent_id: str, failures: int) -> None:
         """Count the failures of a broadcast to an agent. With 0 failures, the agent has answered."""

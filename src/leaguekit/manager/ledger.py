@@ -150,6 +150,16 @@ class Ledger:
         is_done = self.latest is None or (self.latest.done() and self.latest.exception() is None)
         return is_done and (self.writer_check is None or self.writer_check.is_confirmed)
 
+    async def health(self) -> tuple[str, str | None]:
+        """``ok``, ``waiting`` or ``failed``, and why."""
+        if (problem := self.problem) is not None:
+            return "waiting", problem
+        try:
+            await self.wait_to_answer()
+        except StoreError as error:
+            return "failed", str(error)
+        return "ok", None
+
     async def wait_to_answer(self) -> None:
         """Wait as ``wait_written`` does, but not longer than a caller waits. Raises StoreError."""
         await self._in_time(self.wait_written())
@@ -185,5 +195,9 @@ class Ledger:
             else:
                 # Others may wait for the same write. If this caller is cancelled, the write must go on.
                 await asyncio.shield(write)
+        await self.wait_confirmed()
+
+    async def wait_confirmed(self) -> None:
+        """Wait until this program is certainly the writer, if another may take the log over. Raises StoreError."""
         if self.writer_check is not None and not self.writer_check.is_confirmed:
             await self.writer_check.confirm()

@@ -22,7 +22,6 @@ from leaguekit.manager.manager import Manager
 from leaguekit.manager.mcp_surface import ResourceNotifier, manager_surface
 from leaguekit.protocol import tokens
 from leaguekit.protocol.rpc import MAX_BYTES, RpcRequest
-from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.base import Handler, HttpAnswer, Peer, TooManyRequests
 from leaguekit.transport.mcp.surface import ChangeNotifier
@@ -74,14 +73,10 @@ def manager_server(
     limiter = RateLimiter(identify)
 
     async def health(_request: Request) -> Response:
-        state, problem = manager.ledger.league.state, manager.ledger.problem
-        if problem is not None:
-            return JSONResponse({"status": "waiting", "league_id": manager.league_id, "reason": problem}, 503)
-        try:
-            await manager.ledger.wait_to_answer()
-        except StoreError as error:
-            return JSONResponse({"status": "failed", "league_id": manager.league_id, "reason": str(error)}, 503)
-        return JSONResponse({"status": "ok", "league_id": manager.league_id, "state": state})
+        state = manager.ledger.league.state
+        status, reason = await manager.ledger.health()
+        why = {"state": state} if reason is None else {"reason": reason}
+        return JSONResponse({"status": status, "league_id": manager.league_id} | why, 503 if reason else 200)
 
     def is_from_referee(first_bytes: bytes, _peer: Peer) -> bool:
         known = identify(credentials_in(first_bytes).auth_token)

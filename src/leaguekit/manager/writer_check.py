@@ -1,7 +1,8 @@
 """Confirms that this program is still the writer of a shared log, which another program may take over.
 
 While that is not known, nothing leaves the process: it could be out of date. A standby waits longer than this
-(``postgres_lock.SILENT_SECONDS``) before it takes over. So two managers never answer at the same time.
+(``postgres_lock.SILENT_SECONDS``) before it takes over. So two managers do not answer at the same time, unless the
+server was restarted and the standby was the first to connect.
 """
 
 from __future__ import annotations

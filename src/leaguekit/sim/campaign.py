@@ -170,6 +170,8 @@ def random_scenario(seed: int) -> Scenario:
     strategies = tuple(rng.choice(names) for _ in range(rng.randint(1, 4)))
     faults: FaultKind = rng.choice(("network", "crash", "outage", "all", "all"))
     text = rng.choice(FORMATS) if rng.random() < 0.3 else None
+    if rng.random() < 0.15:
+        faults = "standby"
     setup = LeagueSetup(players=players, referees=referees, game=game, strategies=strategies, format=text)
     return Scenario(seed, setup, faults)
 

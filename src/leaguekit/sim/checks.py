@@ -26,7 +26,7 @@ def find_violations(outcome: Outcome, setup: LeagueSetup, faults: FaultKind = "a
         *_check_log(outcome),
         *_check_game_overs(events, outcome.game_overs),
         # If only hosts failed, no player is at fault.
-        *(_check_no_losses(events) if faults in ("none", "outage") else ()),
+        *(_check_no_losses(events) if faults in ("none", "outage", "standby") else ()),
     ]
 
 

@@ -10,23 +10,33 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from leaguekit.sim.network import Delivery, NetworkFault
 from leaguekit.transport.memory import Address
 
-FaultKind = Literal["none", "network", "crash", "outage", "all"]
+FaultKind = Literal["none", "network", "crash", "outage", "all", "standby"]
 # Player n listens at this port + n.
 FIRST_PLAYERS_PORT = 8100
 NETWORK_FAULTS: tuple[NetworkFault, ...] = ("lost", "refused", "reset", "mute", "twice")
+# The manager that stands by, if there is one.
+SECOND_MANAGER = "manager 2"
 # What each fault is. ``rematch`` and ``seat`` are what the operator does about some, and a late player is its decision.
 MEANINGS = {
     "clock step": "the clock of an agent jumps",
+    "cut off": "the machine of a manager is cut off from everything",
+    "database away": "the network to the database is down",
+    "database restart": "the database ends all connections, and accepts none for a time",
+    "database slow": "each statement of the database takes long",
     "failing commit": "the database cannot store an event",
+    "handed over": "a manager is asked to end, and is started again",
     "journal": "the disk fails while a referee writes down a ruling",
+    "killed": "a manager is killed",
     "late player": "a player that the operator adds after the start",
     "lost": "a request never arrives",
+    "machine died": "a manager is killed, and the database does not hear of it",
     "mute": "a request is handled, but the answer never arrives",
+    "no database": "a manager is cut off from the database",
     "outage": "a call between the players and the others, who are cut off from each other",
     "refused": "a connection is refused",
     "rematch": "a match that was void too often is played again by the operator",
@@ -37,9 +47,24 @@ MEANINGS = {
     "slow commit": "the database is slow",
     "slow disk": "writing a file is slow",
     "state": "the disk is full while an agent writes its own file",
+    "stopped": "a manager is stopped for a time, and continued",
+    "takeover": "a manager takes the league over from the other one",
     "twice": "a request arrives twice",
     "view": "the disk is full while the manager writes a file for other tools",
 }
+
+
+HostFaultKind = Literal[
+    "killed",
+    "machine died",
+    "stopped",
+    "handed over",
+    "cut off",
+    "no database",
+    "database away",
+    "database restart",
+    "database slow",
+]
 
 
 class Crash(NamedTuple):
@@ -69,6 +94,15 @@ class Outage(NamedTuple):
         return caller.startswith("player") != (address[1] > FIRST_PLAYERS_PORT)
 
 
+class HostFault(NamedTuple):
+    """A fault of a manager's machine or of the database. ``serves`` says whether it hits the manager that serves."""
+
+    at: float
+    kind: HostFaultKind
+    seconds: float
+    serves: bool = True
+
+
 @dataclass(slots=True)
 class FaultPlan:
     """The faults of one league. A rate is the share of messages, commits or writes that fail."""
@@ -84,6 +118,8 @@ class FaultPlan:
     # (moment, agent, seconds): the agent's wall clock jumps by these seconds.
     clock_steps: list[tuple[float, str, float]] = field(default_factory=list)
     outages: list[Outage] = field(default_factory=list)
+    # Only if there are two managers.
+    host_faults: list[HostFault] = field(default_factory=list)
     # The last agent is a player that the operator adds when so many rounds are drawn. 0: no player is late.
     late_after_rounds: int = 0
 
@@ -105,12 +141,7 @@ def make_fault_plan(seed: int, kind: FaultKind, agents: list[str], late_rounds: 
         for fault in (*NETWORK_FAULTS, "slow"):
             plan.rates[fault] = rng.choice((0.0, 0.0, 0.01, 0.03, 0.1))
     if kind in ("crash", "all"):
-        for _ in range(rng.choice((1, 1, 2, 3, 5, 8))):
-            role = rng.choice(("manager", "referee", "player"))
-            agent = rng.choice([name for name in agents if name.startswith(role)])
-            step = int(rng.uniform(1.0, _estimate_steps(role, agents)))
-            pause = rng.choice((0.0, 0.2, 1.0, 4.0, 9.0, 25.0))
-            plan.crashes.setdefault(agent, []).append(Crash(step, pause))
+        _add_crashes(plan, rng)
     if kind == "all":
         for fault in ("slow commit", "failing commit", "slow disk", "state", "view", "journal"):
             plan.rates[fault] = rng.choice((0.0, 0.0, 0.005, 0.02))
@@ -121,7 +152,33 @@ def make_fault_plan(seed: int, kind: FaultKind, agents: list[str], late_rounds: 
         _add_outages(plan)
     if kind == "all" and late_rounds:
         _add_late_player(plan, late_rounds)
+    if kind == "standby":
+        _add_host_faults(plan)
     return plan
+
+
+def _add_crashes(plan: FaultPlan, rng: Random) -> None:
+    for _ in range(rng.choice((1, 1, 2, 3, 5, 8))):
+        role = rng.choice(("manager", "referee", "player"))
+        agent = rng.choice([name for name in plan.agents if name.startswith(role)])
+        step = int(rng.uniform(1.0, _estimate_steps(role, plan.agents)))
+        pause = rng.choice((0.0, 0.2, 1.0, 4.0, 9.0, 25.0))
+        plan.crashes.setdefault(agent, []).append(Crash(step, pause))
+
+
+def _add_host_faults(plan: FaultPlan) -> None:
+    """Add a second manager, and let things happen to the two and to their database, one after the other."""
+    rng = plan.random_for("standby")
+    plan.agents = [*plan.agents, SECOND_MANAGER]
+    at = 0.0
+    for _ in range(rng.choice((1, 2, 3, 5))):
+        # Without other faults a round takes less than a fifth of a second.
+        at += rng.uniform(0.0, 0.2 * sum(name.startswith("player") for name in plan.agents))
+        kind: HostFaultKind = rng.choice(get_args(HostFaultKind))
+        seconds = rng.choice((0.5, 3.0, 8.0, 20.0, 60.0))
+        plan.host_faults.append(HostFault(at, kind, seconds, rng.random() < 0.8))
+        at += rng.choice((0.0, 1.0, seconds, seconds + 8.0))
+    plan.faults_end_at = max(fault.at + fault.seconds for fault in plan.host_faults)
 
 
 def _add_late_player(plan: FaultPlan, late_rounds: int) -> None:

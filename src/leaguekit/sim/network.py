@@ -207,8 +207,9 @@ class Network:
             self._fail(exchange, Unreachable(f"{exchange.url} closed the connection without an answer", connected=True))
             return
         answer = task.result()
-        if isinstance(answer, bytes) and handled_by is not None:
-            self._on_message(handled_by.name, exchange.caller.name, answer)
+        if answer is not None and handled_by is not None:
+            body = answer if isinstance(answer, bytes) else answer.body
+            self._on_message(handled_by.name, exchange.caller.name, body)
         if answer is None:
             answer = HttpAnswer(204, b"", "")
         elif isinstance(answer, bytes):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -86,5 +87,7 @@ class Operator:
                 self._url, request(operator.METHOD, msgspec.json.encode(params), 1), TIMEOUT_SECONDS
             )
         except (CallFailed, CallerLate):
+            return None
+        if answer.status != HTTPStatus.OK:
             return None
         return msgspec.json.decode(answer.body, type=_Answer).result

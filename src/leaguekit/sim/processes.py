@@ -1,6 +1,7 @@
 """Simulated processes, the tasks and timers that belong to them, and their crashes.
 
 A crash is not a cancellation. After it, no task of the process is resumed, no timer fires and no ``finally`` runs.
+A process can also be suspended, as by SIGSTOP. What would have happened in it happens when it is resumed.
 The owner of a callback is a variable of its context. Tasks and timers copy the context, so they inherit the owner.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import heapq
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, TypeVar, TypeVarTuple
@@ -37,6 +39,9 @@ class Process:
         self.steps = 0
         self.crash_at_step: int | None = None
         self.on_crash: Callable[[], None] = self.kill
+        # While it is suspended: its callbacks, in order, and its timers.
+        self.held: list[asyncio.Handle] | None = None
+        self.held_timers: list[asyncio.TimerHandle] = []
         self._loop = loop
         loop.processes.append(self)
         self.context = copy_context()
@@ -82,6 +87,9 @@ class ProcessLoop(VirtualLoop):
             owner.steps += 1
             if owner.steps == owner.crash_at_step:
                 self._ready.append(asyncio.Handle(owner.on_crash, (), self, NO_OWNER))
+            if owner.held is not None:
+                owner.held.append(handle)
+                return handle
         self._ready.append(handle)
         return handle
 
@@ -117,8 +125,24 @@ class ProcessLoop(VirtualLoop):
         # A reference is kept to each task: a task that is garbage-collected runs its ``finally``.
         self._dead_tasks += [(process, task) for task in self.tasks_of(process)]
         for handle in [*self._ready, *self._scheduled]:
-            if handle._context.get(OWNER) is process:  # noqa: SLF001 - asyncio has no public way
+            if _owner_of(handle) is process:
                 handle.cancel()
+        process.held, process.held_timers = None, []
+
+    def suspend(self, process: Process) -> None:
+        """Let nothing happen in a process until it is resumed. Its connections stay open."""
+        if process.alive and process.held is None:
+            process.held = []
+            process.held_timers = [timer for timer in self._scheduled if _owner_of(timer) is process]
+            self._scheduled = [timer for timer in self._scheduled if _owner_of(timer) is not process]
+            heapq.heapify(self._scheduled)
+
+    def resume(self, process: Process) -> None:
+        """Continue a process, if it is suspended."""
+        self._ready.extend(process.held or ())
+        for timer in process.held_timers:
+            heapq.heappush(self._scheduled, timer)
+        process.held, process.held_timers = None, []
 
     def discard_processes(self) -> None:
         """Kill all processes and close the coroutines of their tasks. What these still run has no effect."""
@@ -142,3 +166,8 @@ class ProcessLoop(VirtualLoop):
         if owner is not None and not owner.alive:
             self._dead_tasks.append((owner, task))
         return task
+
+
+def _owner_of(handle: asyncio.Handle) -> Process | None:
+    owner: Process | None = handle._context.get(OWNER)  # type: ignore[attr-defined]  # noqa: SLF001
+    return owner

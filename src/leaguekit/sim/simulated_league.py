@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -32,20 +32,28 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.ids import player_id
 from leaguekit.referee.referee import RefereeAgent
-from leaguekit.sim.faults import FIRST_PLAYERS_PORT, FaultInjector, FaultPlan
+from leaguekit.sim.faults import FIRST_PLAYERS_PORT, SECOND_MANAGER, FaultInjector, FaultPlan
 from leaguekit.sim.files import Drive, MemoryFiles
+from leaguekit.sim.front import HEALTH
 from leaguekit.sim.log import SimLog
-from leaguekit.sim.network import Network, SimCaller
+from leaguekit.sim.network import Delivery, Network, SimCaller
 from leaguekit.sim.operator import Operator
 from leaguekit.sim.outcome import MANAGER, LeagueSetup, Outcome, ReceivedGameOver
 from leaguekit.sim.processes import Process, ProcessLoop
-from leaguekit.store.base import StoreError
+from leaguekit.store.base import EventLog, StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.store.memory import MemoryDisk
+from leaguekit.transport.base import HttpAnswer
+from leaguekit.transport.memory import Address
+
+if TYPE_CHECKING:
+    from leaguekit.sim.takeovers import Takeovers
 
 T = TypeVar("T")
 
 MANAGER_URL = "http://127.0.0.1:8000/mcp"
+# If there are two managers, a proxy is at that URL, and the managers at these.
+MANAGERS = {MANAGER: "http://127.0.0.1:7001/mcp", SECOND_MANAGER: "http://127.0.0.1:7002/mcp"}
 ADMIN_TOKEN = "adm-simulation"  # noqa: S105 - of a simulation
 LEAGUE = "league_sim"
 START_TIME = datetime(2030, 1, 1, tzinfo=UTC)
@@ -78,7 +86,7 @@ class SimulatedLeague:
         self.setup = setup
         self.outcome = Outcome()
         self.fault_injector = FaultInjector(plan, loop.time)
-        self.network = Network(self.fault_injector.delivery_for, plan.random_for("network"), self._inspect_message)
+        self.network = Network(self._delivery_for, plan.random_for("network"), self._inspect_message)
         self.drive = Drive()
         self.disk = MemoryDisk()
         self.commits = 0
@@ -98,25 +106,51 @@ class SimulatedLeague:
         count = self.fault_injector.count
         self._operator = Operator(self.network, Process(loop, "operator"), MANAGER_URL, ADMIN_TOKEN, count)
         self._league_over = asyncio.Event()
-        self._closing = asyncio.Event()
+        # The events that end the managers, by process.
+        self._stops: dict[Process, asyncio.Event] = {}
+        self._is_closing = False
+        self._takeovers: Takeovers | None = None
+        if plan.kind == "standby":
+            self._takeovers = self._make_takeovers()
+
+    def _make_takeovers(self) -> Takeovers:
+        # Only leagues with two managers need asyncpg.
+        from leaguekit.sim.takeovers import Takeovers  # noqa: PLC0415
+
+        return Takeovers(
+            self._loop,
+            self.plan,
+            self.network,
+            self.disk,
+            urls=MANAGERS,
+            url=MANAGER_URL,
+            kill=self.kill,
+            hand_over=lambda process: self._stops[process].set(),
+            add_violation=self._add_violation,
+            count=self.fault_injector.count,
+        )
 
     async def play(self) -> Outcome:
         """Play the league to its end, and stop all agents."""
         for at, agent, seconds in self.plan.clock_steps:
             self._loop.call_at(at, self._step_clock, agent, seconds)
         late = self.plan.agents[-1] if self.plan.late_after_rounds else None
-        supervisors = [
-            asyncio.create_task(self._supervise(name) if name != late else self._supervise_late(name))
+        tasks = {
+            name: asyncio.create_task(self._supervise(name) if name != late else self._supervise_late(name))
             for name in self.plan.agents
-        ]
+        }
+        managers = [task for name, task in tasks.items() if name in MANAGERS]
+        others = [task for name, task in tasks.items() if name not in MANAGERS]
         operator_task = asyncio.create_task(self._operator.settle_matches(lambda: self.manager))
         try:
             async with asyncio.timeout(MAX_LEAGUE_SECONDS):
-                await asyncio.gather(self._league_over.wait(), *supervisors[1:])
+                await asyncio.gather(self._league_over.wait(), *others)
                 # Everything that the last calls started must end before the manager is closed.
                 await asyncio.sleep(60)
-                self._closing.set()
-                await supervisors[0]
+                self._is_closing = True
+                for stop in self._stops.values():
+                    stop.set()
+                await asyncio.gather(*managers)
         except TimeoutError:
             waiting = [process.name for process in self._ended if process.alive]
             over = "over" if self._league_over.is_set() else "not over"
@@ -124,9 +158,11 @@ class SimulatedLeague:
                 f"after {MAX_LEAGUE_SECONDS:.0f} s the league is {over}, and these have not ended: {', '.join(waiting)}"
             )
         finally:
-            for task in [operator_task, *supervisors]:
+            if self._takeovers is not None:
+                self._takeovers.close()
+            for task in [operator_task, *tasks.values()]:
                 task.cancel()
-            await asyncio.wait([operator_task, *supervisors])
+            await asyncio.wait([operator_task, *tasks.values()])
         if not self.outcome.violations and self.network.open_exchanges:
             self._add_violation(f"{len(self.network.open_exchanges)} connections are left")
         self.outcome.events, self.outcome.documents = self.disk.events, self.disk.kept
@@ -160,7 +196,7 @@ class SimulatedLeague:
             task = process.start(self._run_program(process, program))
             task.add_done_callback(lambda task, process=process: self._end(process, task))  # type: ignore[misc]
             end = await ended
-            if end == "done":
+            if end == "done" and (name not in MANAGERS or self._is_closing):
                 return
             if end.startswith("refused"):
                 # While faults are injected, they may be the reason for the refusal. Such refusals do not count.
@@ -274,6 +310,26 @@ class SimulatedLeague:
         return MANAGER_URL if seat is None else codes.with_code(MANAGER_URL, "seat", seat)
 
     async def _run_manager(self, process: Process, world: World) -> None:
+        stop = self._stops[process] = asyncio.Event()
+        if self._is_closing:
+            return
+        if self._takeovers is None:
+            rng = self.plan.random_for("commits", self._runs[MANAGER])
+            self._log = SimLog(self.disk, _LeagueCommitFaults(self, process, rng))
+            await self._serve_league(process, world, self._log, MANAGER_URL, stop)
+            return
+        release = await run_until(stop, self._takeovers.stand_by(process))
+        if release is not None:
+            try:
+                event_log = await self._takeovers.open_log(process)
+                await self._serve_league(process, world, event_log, MANAGERS[process.name], stop)
+            finally:
+                release()
+
+    async def _serve_league(
+        self, process: Process, world: World, event_log: EventLog, url: str, stop: asyncio.Event
+    ) -> None:
+        """Serve the league at a URL until ``stop`` is set."""
         settings = with_game(
             Settings(
                 league_id=LEAGUE,
@@ -283,19 +339,29 @@ class SimulatedLeague:
                 seed_hex=self.plan.random_for("league").randbytes(32).hex(),
             )
         )
-        rng = self.plan.random_for("commits", self._runs[MANAGER])
-        self._log = SimLog(self.disk, _LeagueCommitFaults(self, process, rng))
-        self.manager = manager = Manager(world, self._log, settings, MANAGER_URL, ADMIN_TOKEN, grant_ids=True)
+        manager = Manager(world, event_log, settings, MANAGER_URL, ADMIN_TOKEN, grant_ids=True)
+        self.manager = manager
         manager.ledger.snapshot_every = SNAPSHOT_EVERY_EVENTS
+
+        async def receive(path: str, body: bytes) -> HttpAnswer:
+            if path == HEALTH:
+                return HttpAnswer(200 if (await manager.ledger.health())[1] is None else 503, b"")
+            return await manager.receive_document(path, body)
+
         try:
             await manager.open()
+        except StoreError:
+            await manager.ledger.close()
+            raise
+        try:
             manager.runner.start_when = (self.setup.players, self.setup.referees)
-            self.network.listen(MANAGER_URL, process, manager.handle, manager.receive_document)
-            await manager.run()
-            self._league_over.set()
-            await run_until(self._closing, manager.serve_forever())
+            self.network.listen(url, process, manager.handle, receive)
+            await run_until(stop, manager.run())
+            if not stop.is_set():
+                self._league_over.set()
+                await run_until(stop, manager.serve_forever())
         finally:
-            await self._stop(MANAGER_URL, process)
+            await self._stop(url, process)
             await manager.close()
 
     async def _run_referee(self, process: Process, world: World) -> None:
@@ -329,8 +395,19 @@ class SimulatedLeague:
         while self.network.is_answering(process) and self._loop.time() < run_until:  # noqa: ASYNC110 - virtual time costs nothing
             await asyncio.sleep(0.1)
 
+    def _delivery_for(self, caller: str, address: Address) -> Delivery:
+        """Decide how an exchange is delivered."""
+        if self._takeovers is not None and self._takeovers.is_cut_off(caller, address):
+            return Delivery(fault="lost")
+        return self.fault_injector.delivery_for(caller, address)
+
     def _inspect_message(self, sender: str, receiver: str, body: bytes) -> None:
         """Note a GAME_OVER to a player, and check that no message reveals another agent's token."""
+        if self._takeovers is not None:
+            self._takeovers.check_sender(sender, body)
+            sender, receiver = (MANAGER if name in _OF_MANAGER else name for name in (sender, receiver))
+            if sender == receiver:
+                return
         if b'"GAME_OVER"' in body and receiver.startswith("player"):
             over = of_type(m.GameOver, decode(msgspec.json.decode(body, type=_Call).params))
             self.outcome.game_overs.append(ReceivedGameOver(receiver, over))
@@ -347,6 +424,10 @@ def _player_url(name: str) -> str:
 
 def _number_of(name: str) -> int:
     return int(name.partition(" ")[2])
+
+
+# The agents behind the manager's URL.
+_OF_MANAGER = (*MANAGERS, "front")
 
 
 class _Call(msgspec.Struct):

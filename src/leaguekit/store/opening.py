@@ -37,7 +37,7 @@ async def stand_by(address: str | Path, tell: Callable[[str], None]) -> Callable
         raise StoreError(f"{address} is on this machine only: a standby needs --store postgresql://user@host/database.")
     _import_postgres(address)
     lock = import_module("leaguekit.store.postgres_lock")
-    release: Callable[[], None] = (await lock.stand_by(str(address), tell)).terminate
+    release: Callable[[], None] = (await lock.stand_by(str(address), tell)).release
     return release
 
 

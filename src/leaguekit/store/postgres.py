@@ -25,9 +25,10 @@ from leaguekit.store.postgres_reader import PostgresReader
 PAUSE_SECONDS = 0.2
 CLOSE_SECONDS = 5.0
 
+# The simulator knows these statements (sim/database.py), as those of the other modules on PostgreSQL.
 # One statement is one transaction and one round trip. The share lock and the update of the epoch wait for each other.
 # After the wait, PostgreSQL evaluates the condition again.
-_APPEND = """
+APPEND = """
 WITH mine AS MATERIALIZED (SELECT epoch FROM leaguekit WHERE epoch = $1 FOR SHARE),
 appended AS (
     INSERT INTO leaguekit_events (number, event)
@@ -40,18 +41,20 @@ put AS (
 )
 SELECT count(*) FROM mine
 """
-_TAKE_OVER = "UPDATE leaguekit SET epoch = epoch + 1, writer = $1 RETURNING epoch"
-_RECONNECT = "UPDATE leaguekit SET epoch = epoch + 1 WHERE writer = $1 RETURNING epoch"
-_IS_WRITER = "SELECT count(*) FROM leaguekit WHERE epoch = $1"
+TAKE_OVER = "UPDATE leaguekit SET epoch = epoch + 1, writer = $1 RETURNING epoch"
+RECONNECT = "UPDATE leaguekit SET epoch = epoch + 1 WHERE writer = $1 RETURNING epoch"
+IS_WRITER = "SELECT count(*) FROM leaguekit WHERE epoch = $1"
 # One statement reads both: if the epoch is unchanged, no other writer has written.
-_LAST = "SELECT (SELECT coalesce(max(number), 0) FROM leaguekit_events) FROM leaguekit WHERE epoch = $1"
+LAST = "SELECT (SELECT coalesce(max(number), 0) FROM leaguekit_events) FROM leaguekit WHERE epoch = $1"
 
 
 class PostgresLog(PostgresReader, SharedLog):
     """An EventLog in a PostgreSQL database. Use ``open`` to create it. It belongs to the event loop that opened it."""
 
-    def __init__(self, address: str, reader: asyncpg.Connection, writer: asyncpg.Connection) -> None:
-        super().__init__(address, reader)
+    def __init__(
+        self, address: str, reader: asyncpg.Connection, writer: asyncpg.Connection, connect: postgres_schema.Connect
+    ) -> None:
+        super().__init__(address, reader, connect)
         self._writer = writer
         # Identifies the epochs of this writer, also if the answer to an update of the epoch was lost.
         self._writer_id = uuid4()
@@ -64,21 +67,21 @@ class PostgresLog(PostgresReader, SharedLog):
         self._failure: str | None = None
 
     @classmethod
-    async def open(cls, address: str) -> PostgresLog:
+    async def open(cls, address: str, connect: postgres_schema.Connect = postgres_schema.connect) -> PostgresLog:
         """Open a store and take it over from its present writer, or create one."""
         with (
             postgres_schema.raising_store_errors(f"{redact_address(address)} cannot be opened as a store"),
             ExitStack() as opened,
         ):
-            writer = await postgres_schema.connect(address, to_write=True)
+            writer = await connect(address, to_write=True)
             opened.callback(writer.terminate)
-            reader = await postgres_schema.connect(address, seconds=postgres_schema.STATEMENT_SECONDS)
+            reader = await connect(address, seconds=postgres_schema.STATEMENT_SECONDS)
             opened.callback(reader.terminate)
-            log = PostgresLog(address, reader, writer)
+            log = PostgresLog(address, reader, writer, connect)
             async with writer.transaction():
                 await postgres_schema.migrate(writer, log._display_name)
-                log._epoch = await writer.fetchval(_TAKE_OVER, log._writer_id)
-                log._last = await writer.fetchval(_LAST, log._epoch)
+                log._epoch = await writer.fetchval(TAKE_OVER, log._writer_id)
+                log._last = await writer.fetchval(LAST, log._epoch)
             # An older writer writes no more now, so its session may be ended.
             await postgres_lock.seize(writer, log._epoch)
             log.confirmed_at = log._loop.time()
@@ -150,10 +153,10 @@ class PostgresLog(PostgresReader, SharedLog):
             try:
                 if events or texts:
                     is_writer = await self._writer.fetchval(
-                        _APPEND, self._epoch, numbers, events, list(texts), list(texts.values())
+                        APPEND, self._epoch, numbers, events, list(texts), list(texts.values())
                     )
                 else:
-                    is_writer = await self._writer.fetchval(_IS_WRITER, self._epoch)
+                    is_writer = await self._writer.fetchval(IS_WRITER, self._epoch)
             except Exception as error:
                 if not postgres_schema.is_dropped(error):
                     raise
@@ -178,11 +181,11 @@ class PostgresLog(PostgresReader, SharedLog):
             self._writer.terminate()
             began = self._loop.time()
             try:
-                self._writer = await postgres_schema.connect(self._address, to_write=True)
-                epoch = await self._writer.fetchval(_RECONNECT, self._writer_id)
+                self._writer = await self._connect(self._address, to_write=True)
+                epoch = await self._writer.fetchval(RECONNECT, self._writer_id)
                 if epoch is not None:
                     await postgres_lock.seize(self._writer, epoch)
-                last = await self._writer.fetchval(_LAST, epoch)
+                last = await self._writer.fetchval(LAST, epoch)
             except Exception as error:
                 if not postgres_schema.is_dropped(error):
                     raise

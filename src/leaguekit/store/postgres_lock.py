@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 import asyncpg
 
@@ -27,10 +28,10 @@ RECONNECT_SECONDS = 2.0
 
 # Locks belong to a database, and leagues to its schemas. The first number is arbitrary.
 _CLASS, _OBJECT = 1818584163, "hashtext(coalesce(current_schema(), ''))"
-_TRY = f"SELECT pg_try_advisory_lock({_CLASS}, {_OBJECT})"
+TRY = f"SELECT pg_try_advisory_lock({_CLASS}, {_OBJECT})"
 # A session that executes a statement is not silent, unless it waits for its client. A role does not see what the
 # sessions of other roles do: then ``silent`` is null.
-_HOLDER = f"""
+HOLDER = f"""
 SELECT pid, usename, host(client_addr) AS address, CASE
     WHEN state = 'active' AND wait_event_type IS DISTINCT FROM 'Client' THEN 0.0
     ELSE extract(epoch FROM clock_timestamp() - greatest(state_change, query_start))::float
@@ -40,28 +41,53 @@ WHERE locktype = 'advisory' AND granted AND objsubid = 2
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND classid::bigint = {_CLASS} AND objid::bigint = {_OBJECT}::bigint & 4294967295
 """  # noqa: S608 - of constants
-_END_SILENT = f"SELECT pg_terminate_backend(pid) FROM ({_HOLDER}) AS holder WHERE silent > $1"  # noqa: S608
-_END_ANY = f"SELECT pg_terminate_backend(pid) FROM ({_HOLDER}) AS holder"  # noqa: S608
-_EPOCH = "SELECT epoch FROM leaguekit"
+END_SILENT = f"SELECT pg_terminate_backend(pid) FROM ({HOLDER}) AS holder WHERE silent > $1"  # noqa: S608
+END_ANY = f"SELECT pg_terminate_backend(pid) FROM ({HOLDER}) AS holder"  # noqa: S608
+EPOCH = "SELECT epoch FROM leaguekit"
+STAY = "SELECT 1"
 
 
 async def seize(connection: asyncpg.Connection, epoch: int) -> None:
     """Take the lock for a writer from whoever holds it, unless another writer has taken a later epoch."""
-    while not await connection.fetchval(_TRY) and await connection.fetchval(_EPOCH) == epoch:
-        await connection.execute(_END_ANY)
+    while not await connection.fetchval(TRY) and await connection.fetchval(EPOCH) == epoch:
+        await connection.execute(END_ANY)
         await asyncio.sleep(SEIZE_SECONDS)
 
 
-async def stand_by(address: str, tell: Callable[[str], None]) -> asyncpg.Connection:
+class HeldLock:
+    """The lock, held by a standby that takes over. It lasts until a writer takes it, or ``release`` is called.
+
+    Its session executes a statement now and then. Otherwise another standby would end it while the store is opened,
+    which takes long on a slow server.
+    """
+
+    def __init__(self, connection: asyncpg.Connection) -> None:
+        self._connection = connection
+        self._task = asyncio.create_task(self._stay())
+
+    def release(self) -> None:
+        self._task.cancel()
+        self._connection.terminate()
+
+    async def _stay(self) -> None:
+        # The writer that takes the lock ends this session.
+        with suppress(*postgres_schema.DATABASE_ERRORS):
+            while True:
+                await self._connection.execute(STAY)
+                await asyncio.sleep(LOOK_SECONDS)
+
+
+async def stand_by(
+    address: str, tell: Callable[[str], None], connect: postgres_schema.Connect = postgres_schema.connect
+) -> HeldLock:
     """Wait until the writer of a store has ended or is silent. ``tell`` is called with a sentence about each step.
 
-    The result holds the lock, until the caller opens the store or closes it. Raises StoreError if the server cannot be
-    reached at first. Later it is waited for.
+    The result holds the lock. Raises StoreError if the server cannot be reached at first. Later it is waited for.
     """
-    standby = _Standby(address, tell)
+    standby = _Standby(address, tell, connect)
     while True:
         try:
-            return await standby.wait()
+            return HeldLock(await standby.wait())
         except Exception as error:
             if not (standby.was_connected and postgres_schema.is_dropped(error)):
                 raise postgres_schema.store_error(f"{redact_address(address)} cannot be watched", error) from error
@@ -72,9 +98,10 @@ async def stand_by(address: str, tell: Callable[[str], None]) -> asyncpg.Connect
 class _Standby:
     """One wait for the lock of a store."""
 
-    def __init__(self, address: str, tell: Callable[[str], None]) -> None:
+    def __init__(self, address: str, tell: Callable[[str], None], connect: postgres_schema.Connect) -> None:
         self.was_connected = False
         self._address = address
+        self._connect = connect
         self._tell = tell
         self._told = ""
         # The writer that was seen last.
@@ -87,11 +114,11 @@ class _Standby:
             self._tell(sentence)
 
     async def wait(self) -> asyncpg.Connection:
-        connection = await postgres_schema.connect(self._address, to_write=True)
+        connection = await self._connect(self._address, to_write=True)
         self.was_connected = True
         try:
-            while not await connection.fetchval(_TRY):
-                if (holder := await connection.fetchrow(_HOLDER)) is not None:
+            while not await connection.fetchval(TRY):
+                if (holder := await connection.fetchrow(HOLDER)) is not None:
                     await self._watch(connection, holder)
                 await asyncio.sleep(LOOK_SECONDS)
         except BaseException:
@@ -116,5 +143,5 @@ class _Standby:
             f"{self._writer} serves this league. This one waits, and takes over when that one ends, or has not been "
             f"heard of for {SILENT_SECONDS:.0f} s."
         )
-        if await connection.fetchval(_END_SILENT, SILENT_SECONDS):
+        if await connection.fetchval(END_SILENT, SILENT_SECONDS):
             self.tell(f"{self._writer} has not been heard of for {holder['silent']:.1f} s: its connection is ended.")

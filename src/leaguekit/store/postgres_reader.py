@@ -12,18 +12,24 @@ from leaguekit.store import postgres_schema
 from leaguekit.store.base import Stored, StoreError, check_numbers, check_readable, redact_address
 
 # Events are read as bytes, without a conversion to ``str``. In PostgreSQL a limit of NULL means no limit.
-_READ = "SELECT number, convert_to(event, 'UTF8') FROM leaguekit_events WHERE number > $1 ORDER BY number LIMIT $2"
-_KEPT = "SELECT content FROM leaguekit_kept WHERE name = $1"
-_NAMES = "SELECT name FROM leaguekit_kept WHERE starts_with(name, $1) ORDER BY name"
+READ = "SELECT number, convert_to(event, 'UTF8') FROM leaguekit_events WHERE number > $1 ORDER BY number LIMIT $2"
+KEPT = "SELECT content FROM leaguekit_kept WHERE name = $1"
+NAMES = "SELECT name FROM leaguekit_kept WHERE starts_with(name, $1) ORDER BY name"
 
 
 class PostgresReader:
     """A LogReader on a PostgreSQL database. Use ``open`` to create it. It belongs to the event loop that opened it."""
 
-    def __init__(self, address: str, connection: asyncpg.Connection) -> None:
+    def __init__(
+        self,
+        address: str,
+        connection: asyncpg.Connection,
+        connect: postgres_schema.Connect = postgres_schema.connect,
+    ) -> None:
         self._display_name = redact_address(address)
         self._address = address
         self._connection = connection
+        self._connect = connect
         # A connection runs one statement at a time.
         self._connection_lock = asyncio.Lock()
         self._is_closed = False
@@ -41,16 +47,16 @@ class PostgresReader:
 
     async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
         after = max(after, 0)
-        events = [Stored(number, event) for number, event in await self._fetch(_READ, after, most)]
+        events = [Stored(number, event) for number, event in await self._fetch(READ, after, most)]
         check_numbers(self._display_name, after, events)
         return events
 
     async def kept(self, name: str) -> bytes | None:
-        rows = await self._fetch(_KEPT, name)
+        rows = await self._fetch(KEPT, name)
         return rows[0][0] if rows else None
 
     async def names(self, prefix: str = "") -> list[str]:
-        return [name for (name,) in await self._fetch(_NAMES, prefix)]
+        return [name for (name,) in await self._fetch(NAMES, prefix)]
 
     async def close(self) -> None:
         self._is_closed = True
@@ -72,5 +78,5 @@ class PostgresReader:
                         raise
                 # A read can be repeated.
                 self._connection.terminate()
-                self._connection = await postgres_schema.connect(self._address)
+                self._connection = await self._connect(self._address)
                 return await self._connection.fetch(query, *arguments)

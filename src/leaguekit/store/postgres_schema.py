@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Protocol
 
 import asyncpg
 
@@ -34,6 +35,11 @@ MIGRATIONS: list[Sequence[str]] = [
     (),
 ]
 
+# It prevents two programs from creating the tables at the same time. The number is arbitrary.
+LOCK_TABLES = "SELECT pg_advisory_xact_lock(7237968335219716455)"
+TABLES = "SELECT to_regclass('leaguekit')"
+VERSION = "SELECT version FROM leaguekit"
+
 _SETTINGS = {
     "application_name": "leaguekit",
     "default_transaction_isolation": "read committed",
@@ -43,10 +49,15 @@ _SETTINGS = {
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }
-_WRITER_SETTINGS = {"synchronous_commit": "on"}
+# A writer whose machine is gone while it opens the store must not keep the row of the writer locked.
+IDLE_TRANSACTION_SECONDS = 5.0
+_WRITER_SETTINGS = {
+    "synchronous_commit": "on",
+    "idle_in_transaction_session_timeout": f"{IDLE_TRANSACTION_SECONDS:.0f}s",
+}
 _READER_SETTINGS = {"default_transaction_read_only": "on"}
 
-_DATABASE_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+DATABASE_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 _CONNECTION_ERRORS = (
     OSError,
     asyncpg.PostgresConnectionError,
@@ -67,6 +78,14 @@ _ADVICE: list[tuple[type[Exception] | tuple[type[Exception], ...], str]] = [
     (asyncpg.ReadOnlySQLTransactionError, "This server takes no writes: name the one that does."),
     (OSError, "Check that the server runs, and that the address names its host and port."),
 ]
+
+
+class Connect(Protocol):
+    """Opens a connection, as ``connect`` does. The simulator has a server of its own."""
+
+    async def __call__(
+        self, address: str, /, *, to_write: bool = False, seconds: float | None = None
+    ) -> asyncpg.Connection: ...
 
 
 async def connect(address: str, *, to_write: bool = False, seconds: float | None = None) -> asyncpg.Connection:
@@ -94,7 +113,7 @@ async def connect(address: str, *, to_write: bool = False, seconds: float | None
 
 async def disconnect(connection: asyncpg.Connection) -> None:
     # No statement is running, so an error on closing has no consequence.
-    with suppress(*_DATABASE_ERRORS):
+    with suppress(*DATABASE_ERRORS):
         await connection.close(timeout=DISCONNECT_SECONDS)
 
 
@@ -114,15 +133,14 @@ def _bad_address(address: str) -> StoreError:
 
 async def version_of(connection: asyncpg.Connection) -> int:
     """The version of the tables; 0 if there are none."""
-    if await connection.fetchval("SELECT to_regclass('leaguekit')") is None:
+    if await connection.fetchval(TABLES) is None:
         return 0
-    return int(await connection.fetchval("SELECT version FROM leaguekit"))
+    return int(await connection.fetchval(VERSION))
 
 
 async def migrate(connection: asyncpg.Connection, store: str) -> None:
     """Apply the missing migrations, within a transaction of the caller."""
-    # The lock prevents two programs from creating the tables at the same time. Its number is arbitrary.
-    await connection.execute("SELECT pg_advisory_xact_lock(7237968335219716455)")
+    await connection.execute(LOCK_TABLES)
     version = await version_of(connection)
     check_version(store, version, len(MIGRATIONS))
     for number, statements in enumerate(MIGRATIONS[version:], version + 1):
@@ -142,7 +160,7 @@ def raising_store_errors(what: str) -> Iterator[None]:
     """Turn errors of the connection and of the server into StoreErrors."""
     try:
         yield
-    except _DATABASE_ERRORS as error:
+    except DATABASE_ERRORS as error:
         raise store_error(what, error) from error
 
 

@@ -1,0 +1,78 @@
+"""A simulated proxy in front of two managers, as HAProxy with ``deploy/haproxy.cfg`` is one.
+
+It asks each manager for its health, and passes all requests on to the one that is well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from leaguekit.sim.network import Network, SimCaller
+from leaguekit.sim.processes import Process
+from leaguekit.transport.base import CallerLate, CallFailed, HttpAnswer, NoAnswer, Peer
+
+HEALTH = "/health"
+CHECK_SECONDS, CHECK_TIMEOUT_SECONDS = 1.0, 1.0
+# After so many checks that fail, a manager gets no more requests.
+MAX_FAILED_CHECKS = 2
+# Longer than any caller waits.
+PASS_SECONDS = 50.0
+_NO_MANAGER = HttpAnswer(503, b"No server is available to handle this request.")
+
+
+class Front:
+    """The proxy at ``url``. ``managers`` are the URLs that it passes requests on to."""
+
+    def __init__(self, network: Network, process: Process, url: str, managers: Sequence[str]) -> None:
+        self.live: str | None = None
+        self._process = process
+        self._caller = SimCaller(network, process)
+        self._failed = dict.fromkeys(managers, MAX_FAILED_CHECKS)
+        self._passing: set[asyncio.Task[Any]] = set()
+        network.listen(url, process, self._pass_message, self._pass_document)
+
+    async def check(self) -> None:
+        """Ask all managers for their health, again and again."""
+        while True:
+            await asyncio.gather(*map(self._check, self._failed))
+            well = [url for url, failed in self._failed.items() if failed < MAX_FAILED_CHECKS]
+            live = self.live if self.live in well else next(iter(well), None)
+            if live != self.live:
+                self.live = live
+                for task in self._passing:
+                    task.cancel()
+            await asyncio.sleep(CHECK_SECONDS)
+
+    async def _check(self, url: str) -> None:
+        try:
+            answer = await self._caller.post(url.replace("/mcp", HEALTH), b"", CHECK_TIMEOUT_SECONDS)
+            is_well = answer.status == 200
+        except (CallFailed, CallerLate):
+            is_well = False
+        self._failed[url] = 0 if is_well else self._failed[url] + 1
+
+    async def _pass_message(self, body: bytes, peer: Peer) -> Any:
+        return await self._pass("/mcp" + (f"?{peer.query}" if peer.query else ""), body)
+
+    async def _pass_document(self, path: str, body: bytes) -> HttpAnswer:
+        try:
+            return await self._pass(path, body)
+        except NoAnswer:
+            return _NO_MANAGER
+
+    async def _pass(self, path: str, body: bytes) -> HttpAnswer:
+        """Pass a request on. The connection ends without an answer if its manager is no more the one that is well."""
+        if self.live is None:
+            return _NO_MANAGER
+        task = self._process.start(self._caller.post(self.live.replace("/mcp", path), body, PASS_SECONDS))
+        self._passing.add(task)
+        try:
+            await asyncio.wait([task])
+            if task.cancelled() or task.exception() is not None:
+                raise NoAnswer
+            answer: HttpAnswer = task.result()
+            return answer
+        finally:
+            self._passing.discard(task)
