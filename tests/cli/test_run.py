@@ -215,7 +215,7 @@ def test_a_knockout_says_first_how_a_player_advances_and_at_last_how_the_final_w
     before, _, after = program.stdout.partition("Round 1, Semi-finals")
     told = "The winner of a game advances. After a tie, one more game decides, and then the league's lot."
     assert before.endswith(f"  knockout(third_place=True): {told}\n\n")
-    won = r"\nChampion: .+ \((P0\d)\)\. \1 won against .+ \(P0\d\) (in the final|by the league's lot)\.\n"
+    won = r"\nChampion: (.+ \(P0\d\))\. \1 won against .+ \(P0\d\) (in the final|by the league's lot)\.\n"
     assert re.search(won, after)
 
 

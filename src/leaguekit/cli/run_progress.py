@@ -24,7 +24,7 @@ from leaguekit.cli.stored_plans import RunPlan, resume_command
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, pluralize, shorten, standings_table, total_origins, warn_of_replaced_moves
 from leaguekit.cli.watch import LiveDisplay
-from leaguekit.league.sentences import name_players_once
+from leaguekit.league.sentences import add_player_names
 from leaguekit.league.settings import full_name
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.protocol.messages import MoveOrigins
@@ -300,7 +300,7 @@ async def _print_result(
     display.print_line(f"\n{standings_table(standings, found['tie_breaks'])}\n")
     names = {row["player_id"]: row["display_name"] for row in standings}
     for sentence in [*filter(None, [found.get("ranked_by")]), *found["ties"], found["first"]]:
-        display.print_line(name_players_once(sentence, names))
+        display.print_line(add_player_names(sentence, names))
     rate = status["total_matches"] / max(status["seconds"], 0.001)
     # The duration of an interrupted league is not known.
     speed = f" ({rate:.0f} per second)" if rate >= 1 else ""

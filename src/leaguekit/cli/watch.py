@@ -17,7 +17,7 @@ from leaguekit.cli.live_view import news_text, render_league, result_text
 from leaguekit.cli.screen import Cell, Screen, supports_screen
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, standings_table
-from leaguekit.league.sentences import add_player_names, name_players_once
+from leaguekit.league.sentences import add_player_names
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.web.api_types import Live
 
@@ -142,4 +142,4 @@ def final_lines(live: Live) -> Iterator[str]:
     if live.league.champion is not None and live.league.first is not None:
         yield ""
         reason = f". {live.league.end_reason}" if live.league.view == "bracket" else ""
-        yield sanitize_line(name_players_once(f"{live.league.first}{reason}", names))
+        yield sanitize_line(add_player_names(f"{live.league.first}{reason}", names))
