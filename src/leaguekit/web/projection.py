@@ -127,7 +127,7 @@ class Projection:
             number=number,
             at=event.at,
             event=type(event).__name__,
-            text=remove_addresses(sentence(event, [agent] if is_known else [])),
+            text=remove_addresses(sentence(event, self._registrations if is_known else ())),
             match_id=getattr(event, "match_id", None),
             agent_id=agent,
             by_operator=isinstance(event, _BY_OPERATOR) or getattr(event, "by_operator", False),
