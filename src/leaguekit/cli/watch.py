@@ -141,4 +141,5 @@ def final_lines(live: Live) -> Iterator[str]:
     yield from (sanitize_line(add_player_names(sentence, names)) for sentence in sentences)
     if live.league.champion is not None and live.league.first is not None:
         yield ""
-        yield sanitize_line(add_player_names(live.league.first, names))
+        reason = f". {live.league.end_reason}" if live.league.view == "bracket" else ""
+        yield sanitize_line(add_player_names(f"{live.league.first}{reason}", names))
