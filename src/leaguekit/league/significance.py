@@ -77,7 +77,8 @@ def _spread(triangle: Matrix, decided: Sequence[tuple[int, int]], winners: int) 
         gained = 0.5 if winners >> number & 1 else -0.5
         surplus[a] += gained
         surplus[b] -= gained
-    return sum(map(mul, surplus, solve(triangle, surplus)))
+    form: float = sum(map(mul, surplus, solve(triangle, surplus)))
+    return form
 
 
 def _leagues(matches: int, winners: int) -> Sequence[int]:
