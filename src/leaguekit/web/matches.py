@@ -31,7 +31,7 @@ from leaguekit.web.api_types import InPlay
 from leaguekit.web.page_types import Draw, MatchPage, Message, PicturesPage, Step, Verification
 from leaguekit.web.pages import NotFound
 from leaguekit.web.pictures import match_picture
-from leaguekit.web.projection import Projection, news_item
+from leaguekit.web.projection import Projection
 from leaguekit.web.rows import in_play_row, match_row, move_counts
 
 MAX_MEETINGS = 5
@@ -93,7 +93,7 @@ async def match_page(
     )
     outcome, reader = match.outcome, ledger.log
     events = await _events(projection, ledger, match_id)
-    page.news = [news_item(number, event) for number, event in events]
+    page.news = [projection.news_item(number, event) for number, event in events]
     if outcome is not None:
         recorded, posted = await _recorded(reader, match_id, events)
         record = _record(recorded, posted)
