@@ -179,10 +179,12 @@ def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str,
                     await page.get_by_label("Your seat code").fill("0000-0000-0000-0000")
                     await page.get_by_role("button", name="Sit down").click()
                     await page.get_by_text("opens nothing here").wait_for()
+                    # Without a seat, the gateway does not know the table. An empty one would be wrong.
+                    assert await page.get_by_text("Standings").is_hidden()
                     await play_in_page(page, "Ada", code)
                     await page.get_by_text("You are number").wait_for()
                     assert await page.locator("#matches tr").count() == 2
-                    await page.locator("#standings tr", has_text="<b>Eve</b>").wait_for()
+                    await page.locator("#standings tr", has_text="<b>Eve</b>").wait_for(state="visible")
                     # After loading the page again, the person still has the seat.
                     await page.reload()
                     await page.get_by_text("You are number").wait_for()

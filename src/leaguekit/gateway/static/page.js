@@ -285,6 +285,8 @@ async function showStandings() {
     $("league").textContent = league_id ?? "";
     names = Object.fromEntries(standings.map((row) => [row.player_id, row.display_name]));
     const hasPayoff = standings.some((row) => "payoff" in row);
+    // Nobody tells the gateway the table before a seat is taken.
+    $("table").hidden = !standings.length;
     $("payoff").hidden = $("ranked-by").hidden = !hasPayoff;
     $("standings").replaceChildren(...standings.map(standing));
   } catch {
