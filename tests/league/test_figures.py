@@ -142,10 +142,22 @@ def test_a_champion_of_equals_is_not_told_from_chance() -> None:
     found = figures(league_of(1, 1, 1, 2))
     assert found.sentences[0].startswith("The players differ by no more than chance explains")
     assert found.sentences[1].startswith("The champion, P04, cannot be told from chance")
-    assert found.sentences[2].endswith("and may be the weaker of the two all the same.")
+    assert found.sentences[2].endswith("and may be the weaker of the two.")
     leading = Play(players=4, referees=2).begin()
     decided(leading, "P01")
     assert "The leader, P01," in " ".join(figures(leading.league).sentences)
+
+
+def test_players_are_not_compared_with_chance_where_results_decide_who_meets_whom() -> None:
+    """In a knockout of equal players there is always a champion that has won all its matches."""
+    play = Play(players=4, referees=2, format="knockout", seed_hex="ab" * 32).begin()
+    play.draw()
+    decided(play, "P01", "P02")
+    found = figures(play.league)
+    assert (found.equality, found.champions_chance) == (None, 1.0)
+    said = "Who meets whom depends on results here. So there is no test of all players against chance"
+    assert found.sentences[1].startswith(said)
+    assert found.sentences[2].startswith("The leader, P0")
 
 
 def test_a_champion_clearly_above_the_second_is_called_the_stronger() -> None:

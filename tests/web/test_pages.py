@@ -187,7 +187,7 @@ def test_whatever_stands_in_a_referees_evidence_the_page_of_the_match_is_shown(
         with served(log, play.settings, tmp_path / str(number)) as base:
             visit = Visit(browser, base)
             page = visit.open("matches/R1M1")
-            expect(page.locator("h1")).to_contain_text("R1M1")
+            expect(page.locator("main")).to_contain_text("match R1M1")
             expect(page.locator("main")).to_contain_text("As the referee reported it")
             visit.ended()
 

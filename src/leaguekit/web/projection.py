@@ -19,7 +19,7 @@ from leaguekit.league.evidence import read_evidence
 from leaguekit.league.pairings import advancement, view_of, visible_stages
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.rounds import available_referees
-from leaguekit.league.sentences import sentence
+from leaguekit.league.sentences import registered_id, sentence
 from leaguekit.league.standings import PlacedRow, Table
 from leaguekit.league.state import League
 from leaguekit.league.ties import describe_order, first_place, payoff_sentence, tie_sentences
@@ -75,20 +75,6 @@ _BY_OPERATOR = (
 _NOT_NEWS = (e.MatchAssigned, e.ResultRecorded, e.FailuresCounted, e.FormLearned, e.RulesBroken, e.RegistrationRefused)
 
 
-def news_item(number: int, event: e.Event) -> NewsItem:
-    """An event as a sentence without addresses."""
-    agent = getattr(event, "player_id", None) or getattr(event, "referee_id", None) or getattr(event, "agent_id", None)
-    return NewsItem(
-        number=number,
-        at=event.at,
-        event=type(event).__name__,
-        text=remove_addresses(sentence(event)),
-        match_id=getattr(event, "match_id", None),
-        agent_id=agent,
-        by_operator=isinstance(event, _BY_OPERATOR) or getattr(event, "by_operator", False),
-    )
-
-
 class Projection:
     """The public part of a league. ``apply`` every event, from the first on, after the league has applied it."""
 
@@ -108,6 +94,8 @@ class Projection:
         self._news: deque[NewsItem] = deque(maxlen=MAX_LATEST)
         self.operations: deque[NewsItem] = deque(maxlen=MAX_OPERATIONS)
         self._event_numbers: dict[str, tuple[int, ...]] = {}
+        # By agent, the number of its first registration.
+        self._registrations: dict[str, int] = {}
         # The table after all rounds before the latest one, and the number of rounds that are counted in it.
         self._table_before: Table | None = None
         self._counted_rounds = 0
@@ -125,10 +113,12 @@ class Projection:
                 self._apply_result(event)
             case e.FailuresCounted() if event.in_a_row:
                 self.evidence_counts[event.player_id].missed += 1
+            case e.PlayerRegistered() | e.RefereeRegistered():
+                self._registrations.setdefault(registered_id(event), number)
         if (match_id := getattr(event, "match_id", None)) is not None:
             self._event_numbers[match_id] = (*self._event_numbers.get(match_id, ()), number)
         if not isinstance(event, _NOT_NEWS):
-            news = news_item(number, event)
+            news = self.news_item(number, event)
             self._news.append(news)
             if news.by_operator:
                 self.operations.append(news)
@@ -146,6 +136,21 @@ class Projection:
             self._latest_results.remove(event.match_id)
         if not isinstance(event, e.MatchReplayed):
             self._latest_results.append(event.match_id)
+
+    def news_item(self, number: int, event: e.Event) -> NewsItem:
+        """An event as a sentence without addresses."""
+        names = (getattr(event, name, None) for name in ("player_id", "referee_id", "agent_id"))
+        agent = next(filter(None, names), None)
+        is_known = self._registrations.get(agent or "", number) < number
+        return NewsItem(
+            number=number,
+            at=event.at,
+            event=type(event).__name__,
+            text=remove_addresses(sentence(event, self._registrations if is_known else ())),
+            match_id=getattr(event, "match_id", None),
+            agent_id=agent,
+            by_operator=isinstance(event, _BY_OPERATOR) or getattr(event, "by_operator", False),
+        )
 
     def event_numbers(self, match_id: str) -> tuple[int, ...]:
         """The numbers of the events about a match."""
