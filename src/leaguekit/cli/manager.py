@@ -22,6 +22,7 @@ from leaguekit.agents.game_loading import NoSuchGame, absolute, known_name
 from leaguekit.cli import CommandError, formats, program, read_input, stored_plans
 from leaguekit.cli.arguments import add_game_option
 from leaguekit.cli.manager_client import read_admin_token
+from leaguekit.cli.stores import opened
 from leaguekit.games import game, parse_game
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import MAX_MATCHES, match_count
@@ -29,7 +30,7 @@ from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fa
 from leaguekit.match.draw import league_seed
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.store.base import MEMORY, EventLog, StoreError, is_postgres, redact_address
+from leaguekit.store.base import MEMORY, EventLog, LogReader, StoreError, is_postgres, redact_address
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
 from leaguekit.store.lock import WriterLock
@@ -390,7 +391,7 @@ async def _resolve_settings(
         _check_not_lost(store, default_store(options.data_dir, settings.league_id).with_name(ADMIN_TOKEN))
         _check_size(settings)
     else:
-        stored_plans.check_requested_settings(stored, requested_settings(options), store)
+        await _check_options(options, stored, log, store)
         _check_game(stored)
         formats.check(stored)
     if options.run_plan is not None:
@@ -398,6 +399,21 @@ async def _resolve_settings(
     else:
         await stored_plans.keep_listening(log, options)
     return stored or settings
+
+
+async def check_store(options: argparse.Namespace, store: str | Path) -> None:
+    """Raise CommandError if the options contradict the league in a store. What cannot be read is reported later."""
+    with contextlib.suppress(StoreError):
+        async with opened(store) as reader:
+            if (stored := await stored_plans.read_settings(reader)) is not None:
+                await _check_options(options, stored, reader, store)
+
+
+async def _check_options(options: argparse.Namespace, stored: Settings, log: LogReader, store: str | Path) -> None:
+    asked = requested_settings(options)
+    without_file = requested_settings(argparse.Namespace(**{**vars(options), "config": None}))
+    in_file = asked.keys() - without_file.keys()
+    await stored_plans.check_requested_settings(log, stored, asked, store, in_file)
 
 
 def _check_game(settings: Settings) -> None:
