@@ -163,6 +163,7 @@ async def _figures(context: DashboardContext, offset: int, limit: int) -> page_t
         return page_types.FiguresPage(
             seq=context.projection.number,
             sentences=[too_many],
+            certainty=too_many,
             champions_chance=None,
             alike_chance=None,
             total=0,
