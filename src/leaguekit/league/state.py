@@ -173,9 +173,13 @@ class League:
             self.seats[event.seat].holder = player.id
         self.table.add_player(player.id, player.meta.display_name)
         if is_late:
-            insort_right(self.seeding, player.id, key=self._seed_key)
-            for _ in filter(lambda one: one.completed, self.rounds):
-                self.table.count_without_game([player.id], [])
+            self._seed_late(player)
+
+    def _seed_late(self, player: Player) -> None:
+        """Give a player that comes after the start its place in the seeding, and the rounds that it has missed."""
+        insort_right(self.seeding, player.id, key=self._seed_key)
+        for _ in filter(lambda one: one.completed, self.rounds):
+            self.table.count_without_game([player.id], [])
 
     def _seed_key(self, player: str) -> float:
         return self.settings.seed_key(self.players[player].meta.display_name)
@@ -369,10 +373,13 @@ class League:
 
     def _player_readmitted(self, event: e.PlayerReadmitted) -> None:
         player = self.players[event.player_id]
-        if player.out is not None and self.is_open:
+        if player.id not in self.table.rows:
+            # It left before the start, so it has neither its name nor its endpoint.
             self._add_to_indexes(player)
             self.names |= dict.fromkeys(confusable_forms(player.meta.display_name), player.id)
             self.table.add_player(player.id, player.meta.display_name)
+            if not self.is_open:
+                self._seed_late(player)
         player.out, player.out_reason, player.state = None, "", _AGENT_STATES[self.state]
         player.failures, player.readmitted = 0, True
 

@@ -90,12 +90,14 @@ def status(league: League, _operation: Operation) -> dict[str, Any]:
 
 
 def _standings(league: League, _operation: Operation) -> dict[str, Any]:
-    rows, is_over = league.table.placed_rows(), league.state == "LEAGUE_COMPLETED"
+    rows, is_over, by_points = league.table.placed_rows(), league.state == "LEAGUE_COMPLETED", not league.table.ranking
+    # Where the points do not decide, it is said what did.
+    reason = f". {league.end_reason}" if is_over and not by_points else ""
     return {
         "standings": [
             msgspec.to_builtins(row) | {"out": league.players[row.player_id].out} for row in rows[:MAX_STANDINGS]
         ],
-        "first": first_place(rows, is_over=is_over, by_points=not league.table.ranking) if rows else None,
+        "first": f"{first_place(rows, is_over=is_over, by_points=by_points)}{reason}" if rows else None,
         "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
         "order": describe_order(league.settings),
         "tie_breaks": league.settings.tie_breaks,
