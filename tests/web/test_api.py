@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from leaguekit.league import commands
-from leaguekit.league.events import decode
+from leaguekit.league.events import PlayerRegistered, decode
 from leaguekit.league.figures import figures
 from leaguekit.league.state import League
 from leaguekit.protocol.messages import BrokenRule, TranscriptEntry
@@ -454,6 +454,18 @@ async def test_what_operators_did_is_marked_and_kept_whatever_happens_after_it(t
 
 # A runner that waits for the operator.
 IDLE = SimpleNamespace(progress={}, start_when=None, start_at=None, waits_for=[])
+
+
+def test_news_say_that_an_agent_is_back_that_registers_again() -> None:
+    play = Play(players=1, referees=0)
+    projection = Projection(play.league, IDLE)
+    (registered,) = [event for event in map(decode, play.log) if isinstance(event, PlayerRegistered)]
+    projection.apply(2, registered)
+    projection.apply(7, registered)
+    expected = ["P01 is registered: Agent 1", "P01 is back: Agent 1"]
+    assert [one.text for one in projection.live(BEGAN).news.values()] == expected
+    # As a page of earlier events is made.
+    assert [projection.news_item(number, registered).text for number in (2, 7)] == expected
 
 
 def test_changes_lead_from_each_state_of_a_league_to_the_next() -> None:

@@ -40,6 +40,7 @@ The league may run meanwhile. The exit code is 0 if all is right, 1 if something
 
 def configure(parser: argparse.ArgumentParser) -> None:
     stores.add_options(parser)
+    stores.add_format_option(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 

@@ -35,9 +35,9 @@ from leaguekit.web.page_types import Message
 from leaguekit.web.report_style import STYLE
 from leaguekit.web.rows import match_row, refused_row
 
-# Characters of all replays together, and of all drawings together. Those of 50 players' 1,225 matches on a board of nine
-# cells take 1.2 million and 0.9 million. The rows of 100 players' 4,950 matches take 2.4 million, and the page should be smaller
-# than 5 MB: a larger one is slow on a phone.
+# Characters of all replays together, and of all drawings together. Those of 50 players' 1,225 matches on a board of
+# nine cells take 1.2 million and 0.9 million. The rows of 100 players' 4,950 matches take 2.4 million. The page should
+# be smaller than 5 MB, because a larger one is slow on a phone.
 MAX_REPLAYS = 1_250_000
 MAX_DRAWINGS = 950_000
 _CLASSES = {"1": "w", "+": "w", "½": "d", "0": "l", "-": "l"}

@@ -24,7 +24,7 @@ from leaguekit.web.matches import MAX_PICTURES, MAX_STEPS, match_page, pictures_
 from leaguekit.web.metrics_exporter import MetricsExporter
 from leaguekit.web.openapi import Description, PageDescription, StreamDescription, openapi_document
 from leaguekit.web.parameters import BadParameter, Parameter, clamp, read_parameters
-from leaguekit.web.projection import Projection, news_item
+from leaguekit.web.projection import Projection
 from leaguekit.web.prometheus import CONTENT_TYPE
 from leaguekit.web.response_cache import ResponseCache
 from leaguekit.web.responses import accepts_gzip, content_response, error_response
@@ -151,7 +151,7 @@ async def _news(context: DashboardContext, after: int | None, limit: int) -> pag
     # The latest events may not be in the log yet.
     await context.manager.ledger.wait_written()
     stored = await context.manager.ledger.log.read(first, limit)
-    news = [news_item(one.number, e.decode(one.event)) for one in stored]
+    news = [context.projection.news_item(one.number, e.decode(one.event)) for one in stored]
     return page_types.NewsPage(seq=number, after=first, news=news)
 
 
@@ -163,6 +163,7 @@ async def _figures(context: DashboardContext, offset: int, limit: int) -> page_t
         return page_types.FiguresPage(
             seq=context.projection.number,
             sentences=[too_many],
+            certainty=too_many,
             champions_chance=None,
             alike_chance=None,
             total=0,
