@@ -440,7 +440,7 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
     assert (done.process.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"league run: Port {port} at 127.0.0.1 is in use by another program. "
-        "Stop that program, or choose another port (0 takes a free one).\n"
+        "Stop that program, or choose another --port (0 takes a free one).\n"
     )
 
 

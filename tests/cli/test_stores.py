@@ -82,7 +82,8 @@ def test_a_store_that_is_not_there_is_said_in_one_line(command: Command, argumen
     done = command(*arguments, "--data-dir", tmp_path)
     assert (done.code, done.out) == (2, "")
     assert done.err == (
-        f"league {arguments[0]}: there is no league under {tmp_path}; name its store, or its folder with --data-dir\n"
+        f"league {arguments[0]}: there is no league under {tmp_path}; name its store, or its folder with --data-dir. "
+        "A league of another host is on its page, at the manager's address without mcp\n"
     )
     name, *rest = arguments
     for path, why in ((tmp_path / "no.db", "There is no store"), (Path(__file__), "It is not a SQLite database")):

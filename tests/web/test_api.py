@@ -300,6 +300,17 @@ def test_what_was_really_said_stands_with_the_message_before_it_without_addresse
     assert (refused.text, refused.wire) == ("E003: no accept", ["<html>"])
 
 
+@pytest.mark.parametrize(("path", "way"), [("/nothing", "./"), ("/rounds/2/", "../../"), ("/static/nothing.js", "../")])
+@in_virtual_time
+async def test_a_browser_gets_a_page_with_links_where_nothing_is(path: str, way: str, tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        answer = await get(Dashboard(hall.manager), path, accept="text/html,*/*")
+        page = answer.body.decode()
+        assert answer.status == 404
+        assert f'href="{way}#/"' in page
+        assert f'href="{way}static/style.css"' in page
+
+
 @in_virtual_time
 async def test_what_is_not_there_or_asked_wrongly_is_said_in_a_sentence(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:

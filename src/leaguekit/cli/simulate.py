@@ -19,6 +19,7 @@ from leaguekit.cli.tables import json_line, pluralize, warn_of_replaced_moves
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import start_fault
 from leaguekit.league.settings import Settings
+from leaguekit.player.move_limit import MOVE_SECONDS
 from leaguekit.player.strategies import STRATEGIES, check_can_play, strategies_for
 from leaguekit.player.strategy_loading import OWN_STRATEGY
 from leaguekit.sim.comparison import Comparison, Leagues
@@ -30,7 +31,7 @@ LEAGUES, PAIRS = 100, 100_000
 PLAYERS_WITH_FAULTS, REFEREES_WITH_FAULTS = 4, 2
 # A league with faults takes 0.15 s, and a process 0.3 s to start.
 MIN_SEEDS_FOR_PROCESSES = 10
-EXAMPLES = """examples:
+EXAMPLES = f"""examples:
   league simulate                                       compare our strategies over 100 leagues
   league simulate --strategies frequency,my_agent:choose --game rock_paper_scissors --seeds 1000
   league simulate --rounds double --players 20          each pair meets twice, in longer leagues
@@ -62,7 +63,8 @@ intervals (Bonferroni), so that in 95 of 100 comparisons no such claim is false.
 If there are more players than strategies, the players take the strategies in turn. If the numbers do not divide evenly,
 the seed decides which strategies get one more player.
 If a strategy raises or chooses an illegal move, a legal move is played instead, and counted in the column "replaced".
-The exit code is 1 if all moves of a strategy were replaced.
+The exit code is 1 if all moves of a strategy were replaced. A strategy that takes longer than {MOVE_SECONDS:g} s for a
+move, as no league would wait, ends the simulation: the error names its line.
 
 A simulation that takes more than two seconds is played on all cores (--jobs). The result is the same with any number
 of processes, and on a cluster: strategies and games are loaded by name in each process, so a strategy must not keep

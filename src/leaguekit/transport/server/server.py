@@ -88,10 +88,10 @@ def _describe_listen_error(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
             f"Port {port} at {host} is in use by another program. "
-            "Stop that program, or choose another port (0 takes a free one)."
+            "Stop that program, or choose another --port (0 takes a free one)."
         )
     if error.errno == errno.EACCES:
-        return f"Port {port} at {host} needs special rights. Choose a port from 1024 on (0 takes a free one)."
+        return f"Port {port} at {host} needs special rights. Choose a --port from 1024 on (0 takes a free one)."
     if error.errno == errno.EADDRNOTAVAIL:
         return f"{host} is not an address of this machine. Use 127.0.0.1, or 0.0.0.0 for all of its addresses."
     return f"Port {port} at {host} cannot be used: {error.strerror}."
