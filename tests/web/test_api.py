@@ -18,6 +18,7 @@ import pytest
 from leaguekit.league import commands
 from leaguekit.league.events import PlayerRegistered, decode
 from leaguekit.league.figures import figures
+from leaguekit.league.fold import apply
 from leaguekit.league.state import League
 from leaguekit.protocol.messages import BrokenRule, TranscriptEntry
 from leaguekit.store.base import Stored, StoreError
@@ -485,7 +486,7 @@ def test_changes_lead_from_each_state_of_a_league_to_the_next() -> None:
     before, state, changes = None, {}, 0
     for number, text in enumerate(whole().log, start=1):
         event = decode(text)
-        league.apply(event)
+        apply(league, event)
         projection.apply(number, event)
         live = projection.live(BEGAN)
         expected = json.loads(msgspec.json.encode(live))
@@ -528,7 +529,7 @@ def test_movement_is_since_the_round_before_whatever_happens(played: Callable[[]
     seen = set()
     for number, text in enumerate(played().log, start=1):
         event = decode(text)
-        league.apply(event)
+        apply(league, event)
         projection.apply(number, event)
         movements = {row.id: row.movement for row in projection.standings()}
         assert movements == {line.player_id: line.movement for line in figures(league).lines}
@@ -553,7 +554,7 @@ def test_changes_lead_through_the_pairings_of_each_view(text: str, view: str) ->
     state: dict[str, api_types.Pairing] = {}
     before = None
     for number, line in enumerate(play.log, start=1):
-        league.apply(decode(line))
+        apply(league, decode(line))
         projection.apply(number, decode(line))
         live = projection.live(BEGAN)
         if before is not None and (changed := change(before, live)) is not None:
