@@ -14,8 +14,8 @@ from leaguekit.cli.run_progress import RunDisplay, RunningLeague, print_waits
 from leaguekit.cli.stored_plans import RunPlan
 from leaguekit.league import commands
 from leaguekit.league.events import Event, decode, encode
+from leaguekit.league.fold import apply, fold
 from leaguekit.league.results import MAX_VOIDS
-from leaguekit.league.state import fold
 from leaguekit.store.opening import open_log
 from tests.agents.leagues import Hall, Json, in_virtual_time
 from tests.league.play import Play
@@ -33,7 +33,7 @@ async def _hold(store: Path, match_id: str) -> None:
 
     def do(new: list[Event]) -> None:
         for event in new:
-            league.apply(event)
+            apply(league, event)
             events.append(encode(event))
 
     while not league.matches[match_id].held:

@@ -13,6 +13,7 @@ from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
 from leaguekit.games.base import DEFAULT_GAME, Moves
 from leaguekit.league import events as e
+from leaguekit.league.fold import apply
 from leaguekit.league.outcomes import Judgement, judge
 from leaguekit.league.records import Match
 from leaguekit.league.sentences import EventFormatter, sentence
@@ -47,7 +48,7 @@ async def _replay(reader: LogReader, name: str, *, as_json: bool) -> int:
     league, events = League(), list[e.Event]()
 
     def take(event: e.Event) -> None:
-        league.apply(event)
+        apply(league, event)
         if getattr(event, "match_id", None) == name:
             events.append(event)
 
