@@ -8,7 +8,7 @@ import time
 import msgspec
 import pytest
 
-from leaguekit.league.figures import Figures, figures, signed
+from leaguekit.league.figures import Figures, figures, matches_of, signed
 from leaguekit.league.state import League
 from tests.league.play import BY_ID, Play, drawn, failed, whole, won
 
@@ -101,6 +101,7 @@ def test_of_even_odd_it_is_said_that_chance_decides_and_nobody_is_called_stronge
     assert said.startswith("Even/odd is luck: chance alone decides which of two players wins.")
     assert "cannot be told from chance" in said
     assert "is rated" not in said
+    assert figures(whole().league).certainty.startswith("Even/odd is luck")
 
 
 def as_game(league: League, game: str) -> League:
@@ -134,6 +135,7 @@ def test_a_champion_that_beats_everybody_twice_is_told_from_chance() -> None:
         "in fewer than 1 of 1,000 such leagues."
     )
     assert "P01 is rated" in found.sentences[2]
+    assert found.certainty == found.sentences[1]
 
 
 def test_a_champion_of_equals_is_not_told_from_chance() -> None:
@@ -266,3 +268,11 @@ def test_figures_can_be_given_up_at_every_row_of_their_matrices() -> None:
 def test_a_league_of_a_game_that_is_not_installed_here_has_figures_as_well(four: Play) -> None:
     four.league.settings = msgspec.structs.replace(four.league.settings, game_type="chess")
     assert figures(four.league).sentences[0].startswith("The players differ by no more than chance explains")
+
+
+def test_the_matches_of_a_player_grow_with_every_round_that_is_drawn() -> None:
+    play = Play(players=6, referees=3, format="swiss", seed_hex="5e" * 32).begin()
+    assert [match.round_id for match in matches_of(play.league, "P01")] == [1]
+    play.play_round()
+    play.draw()
+    assert [match.round_id for match in matches_of(play.league, "P01")] == [1, 2]

@@ -120,6 +120,7 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     chosen += ["--require-seat"] if options.require_seat else []
     chosen += ["--strict-referees"] if options.strict_referees else []
     own = _repeat("--own", [*endpoints, *gateway_urls])
+    own += _repeat("--gateway-page", [program.dashboard_url(one) for one in gateway_urls])
     # The referees register with a code that is passed only to them and the manager.
     code = {serving.REFEREE_CODE_VARIABLE: new_code(token_bytes(ENTROPY_BYTES))}
     processes.start("manager", sock, "manager", *shared, "--port", str(options.port), *chosen, *own, secrets=code)

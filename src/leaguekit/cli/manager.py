@@ -130,6 +130,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="N", type=int, help="make all draws repeatable; it reveals the draws")
     # For `league host`: the URLs of its own referees and its gateway, which may be called whatever --allow says.
     parser.add_argument("--own", metavar="URL", action="append", default=[], help=argparse.SUPPRESS)
+    # For `league host`: the URL of the page of its gateway, which the dashboard links to.
+    parser.add_argument("--gateway-page", metavar="URL", help=argparse.SUPPRESS)
     # For `league run`: its n-th player is always P0n, and its plan is stored with the league.
     parser.add_argument("--grant-ids", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--run-plan", help=argparse.SUPPRESS)
@@ -303,6 +305,7 @@ async def _serve(
             keep=keep,
             max_per_address=options.max_per_address or MAX_PER_ADDRESS,
             own_servers=options.own,
+            gateway_page=options.gateway_page,
         )
         try:
             await manager.open()

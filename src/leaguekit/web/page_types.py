@@ -373,6 +373,7 @@ class FiguresPage(Page):
     total: int
     offset: int
     players: list[RatingRow]
+    certainty: Annotated[str, described("Of the sentences, the one that says how certain the first place is")] = ""
 
 
 class Metric(JsonObject):

@@ -3,8 +3,9 @@
 
 import { widthOf } from "./charts.js";
 import { h, matchLink, name, namesInText, show, table, withNames, agentLabel } from "./elements.js";
-import { boardOf, event, stageOrMissing } from "./league.js";
-import { moveText } from "./pictures.js";
+import { stageOrMissing } from "./cards.js";
+import { event } from "./league.js";
+import { boardOf, moveText } from "./pictures.js";
 import { sequence } from "./sequence.js";
 import { countdown, gameOf, isAhead, moment, origins, plural, score, seconds, statusOf, timeLeft } from "./words.js";
 
