@@ -176,8 +176,10 @@ def test_the_reader_s_own_player_is_marked_and_remembered(browser: Browser, tmp_
         page.reload()
         expect(page.get_by_role("button", name="Follow Agent 2")).to_have_attribute("aria-pressed", "true")
         expect(own).to_be_visible()
-        page.get_by_role("button", name="Follow Agent 2").click()
-        expect(own).to_have_count(0)
+        page = visit.open("agents/P02")
+        page.get_by_role("button", name="You follow this player").click()
+        expect(page.get_by_role("button", name="Follow this player")).to_have_attribute("aria-pressed", "false")
+        expect(visit.open().locator("section.own")).to_have_count(0)
         assert page.evaluate("JSON.stringify(localStorage)") == "{}"
         visit.ended()
 
@@ -212,5 +214,11 @@ def test_an_address_without_a_page_says_so_with_links(browser: Browser, tmp_path
             main = visit.open(route).locator("main")
             expect(main.locator("h1")).to_have_text("Not here")
             expect(main.get_by_role("link")).to_have_text(["The league", "Its rounds", "Its agents"])
+        # The same where the address leads past the page.
+        visit.page.goto(f"{base}/rounds/2")
+        expect(visit.page.locator("h1")).to_have_text("Not here")
+        visit.page.get_by_role("link", name="The league").click()
+        expect(visit.page.locator(".playing")).to_be_visible()
+        assert visit.page.url == f"{base}/#/"
         visit.faults = [one for one in visit.faults if "404 (Not Found)" not in one]
         visit.ended()

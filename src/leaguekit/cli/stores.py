@@ -97,7 +97,10 @@ def newest_store(data_dir: Path) -> Path:
     # While a manager runs, it writes to the file league.db-wal beside the store.
     stores = list(data_dir.glob("agents/*/manager/league.db"))
     if not stores:
-        raise CommandError(f"there is no league under {data_dir}; name its store, or its folder with --data-dir")
+        raise CommandError(
+            f"there is no league under {data_dir}; name its store, or its folder with --data-dir. A league of another "
+            "host is on its page, at the manager's address without mcp"
+        )
     newest = max(stores, key=lambda store: max(_modified_at(store), _modified_at(store.with_name("league.db-wal"))))
     print(f"Reading {newest}", file=sys.stderr)
     return newest

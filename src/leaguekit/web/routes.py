@@ -27,7 +27,7 @@ from leaguekit.web.parameters import BadParameter, Parameter, clamp, read_parame
 from leaguekit.web.projection import Projection
 from leaguekit.web.prometheus import CONTENT_TYPE
 from leaguekit.web.response_cache import ResponseCache
-from leaguekit.web.responses import accepts_gzip, content_response, error_response
+from leaguekit.web.responses import accepts_gzip, content_response, error_response, not_found_response
 from leaguekit.web.shared_work import Busy
 from leaguekit.web.stream import Broadcaster, EventStreamResponse
 from leaguekit.web.success_metrics import metrics
@@ -275,7 +275,7 @@ _API_ROUTES = (
 async def _static_file(_context: DashboardContext, request: Request) -> Response:
     file = page_files().get(request.path_params.get("name", "index.html"))
     if file is None:
-        return error_response("There is no such file.", 404)
+        return not_found_response("There is no such file.", request)
     return content_response(file.content, file.content_type, request)
 
 
@@ -300,8 +300,8 @@ async def _prometheus(context: DashboardContext, _request: Request) -> Response:
     return Response(context.exporter.text(), headers=headers)
 
 
-async def _not_found(_context: DashboardContext, _request: Request) -> Response:
-    return error_response("There is nothing here. /openapi.json describes what there is.", 404)
+async def _not_found(_context: DashboardContext, request: Request) -> Response:
+    return not_found_response("There is nothing here. /openapi.json describes what there is.", request)
 
 
 _EVENTS_DESCRIPTION = StreamDescription(

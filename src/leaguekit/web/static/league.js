@@ -65,10 +65,10 @@ function opening(league, rows) {
           `${league.matches_played} of ${plural(league.total_matches, "match", "matches")}`,
           league.draws_more && ", and more rounds follow",
         ),
+        notice(league),
       ),
     champion && h("p.champion", linked(league.first, champion, ...rows)),
     champion && h("p", reason(league, rows)),
-    !isOpen && !champion && notice(league),
     !isOpen && waits.length > 0 && h("p.notice", "Waits for ", waits.map((what, place) => [place > 0 && "; ", what])),
   );
 }
@@ -83,12 +83,10 @@ function reason(league, rows) {
   return isByPoints && [`${plural(first.points - second.points, "point")} ahead of `, name(second.name), "."];
 }
 
-// While the league is in progress there is always such a line, so that what is below stays in its place.
-function notice({ state, paused, round, starts_at: starts }) {
+function notice({ paused, round, starts_at: starts }) {
   // Whatever was announced does not begin before somebody lets it.
-  if (paused) return h("p.notice", "The league is paused by its operator");
-  if (starts && isAhead(starts)) return h("p.notice", `Round ${round} begins in `, countdown(starts));
-  return state === "RUNNING_LEAGUE" && h("p.notice.quiet", `Round ${round} is being played`);
+  if (paused) return h("span.notice", "The league is paused by its operator");
+  return starts && isAhead(starts) && h("span.notice", `Round ${round} begins in `, countdown(starts));
 }
 
 const ending = (live, rows) => h(

@@ -1,7 +1,7 @@
 // The table: sorted and searched by its reader, with the player that the reader follows.
 
 import { get } from "./data.js";
-import { agentLabel, h, name, screenReaderText, table, withNames } from "./elements.js";
+import { agentLabel, h, linked, name, screenReaderText, table, withNames } from "./elements.js";
 import { choose, chosen, follow, followed, isWall, redraw, wallPage } from "./reader.js";
 import { agentState, movement, payoffText, plural } from "./words.js";
 
@@ -30,7 +30,9 @@ export function standings(live, rows) {
       )),
       tools(wanted),
     ),
+    !league.champion && league.first && h("p.lead", linked(league.first, ...rows), "."),
     certainty(live, rows),
+    league.tie_breaks.length === 0 && h("p.small.soft", `The order: ${league.order}.`),
     wanted && shown.length === 0 && h("p.soft", `No player has “${wanted}” in its name.`),
     shown.length > 0 && table(
       heading,
@@ -277,7 +279,9 @@ function certainty({ league, standings: all }, rows) {
     asked = key;
     setTimeout(ask, delay, key, first);
   }
-  return said?.first === first && h(
+  // Nobody is the leader where several share the lead.
+  const isShared = rows[1]?.shown_rank === rows[0].shown_rank && said?.sentence.includes(first);
+  return said?.first === first && !isShared && h(
     "p.certainty",
     withNames(said.sentence, ...Object.values(all)),
     " ",
