@@ -2,7 +2,7 @@
 
 import { h, linked, name, show, withNames, withNamesAndIds } from "./elements.js";
 import { highlights, inPlay, next, own, results } from "./cards.js";
-import { lazy, wallPage } from "./reader.js";
+import { lazy } from "./reader.js";
 import { podium, standings } from "./standings.js";
 import { countdown, formatOf, gameOf, isAhead, moment, plural, stateOf, zoned } from "./words.js";
 
@@ -18,7 +18,6 @@ const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 export function render(main, live) {
   const before = rowPositions(main);
   const rows = Object.values(live.standings).sort((one, other) => one.rank - other.rank);
-  main.style.setProperty("--rows", Math.max(4, wallPage(rows).part.length));
   const { state } = live.league;
   const isOver = state === "LEAGUE_COMPLETED";
   show(main, opening(live.league, rows), state === "WAITING_FOR_REGISTRATIONS" ? lobby()?.lobby(live, rows) : [

@@ -66,7 +66,6 @@ async function go(isFirst = false) {
   page = next;
   data = null;
   shownSeq = -1;
-  main.style.removeProperty("--rows");
   main.setAttribute("aria-busy", "true");
   main.replaceChildren(h("p.loading", "Loading …"));
   await refresh(mine);
