@@ -22,14 +22,23 @@ from leaguekit.agents.game_loading import NoSuchGame, absolute, known_name
 from leaguekit.cli import CommandError, formats, program, read_input, stored_plans
 from leaguekit.cli.arguments import add_game_option
 from leaguekit.cli.manager_client import read_admin_token
+from leaguekit.cli.stores import opened
 from leaguekit.games import game, parse_game
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import MAX_MATCHES, match_count
-from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fault, unknown_setting, with_game
+from leaguekit.league.settings import (
+    LIMITS,
+    MAX_PER_ADDRESS,
+    Settings,
+    describe_invalid,
+    find_fault,
+    unknown_setting,
+    with_game,
+)
 from leaguekit.match.draw import league_seed
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.store.base import MEMORY, EventLog, StoreError, is_postgres, redact_address
+from leaguekit.store.base import MEMORY, EventLog, LogReader, StoreError, is_postgres, redact_address
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
 from leaguekit.store.lock import WriterLock
@@ -121,6 +130,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="N", type=int, help="make all draws repeatable; it reveals the draws")
     # For `league host`: the URLs of its own referees and its gateway, which may be called whatever --allow says.
     parser.add_argument("--own", metavar="URL", action="append", default=[], help=argparse.SUPPRESS)
+    # For `league host`: the URL of the page of its gateway, which the dashboard links to.
+    parser.add_argument("--gateway-page", metavar="URL", help=argparse.SUPPRESS)
     # For `league run`: its n-th player is always P0n, and its plan is stored with the league.
     parser.add_argument("--grant-ids", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--run-plan", help=argparse.SUPPRESS)
@@ -154,7 +165,8 @@ def settings_from(options: argparse.Namespace) -> Settings:
     try:
         settings = msgspec.convert(chosen, Settings)
     except msgspec.ValidationError as error:
-        raise CommandError(f"the settings are wrong: {error}; docs/settings.md says what each setting takes") from None
+        why = f"the settings are wrong: {describe_invalid(error)}"
+        raise CommandError(f"{why}; docs/settings.md says what each setting takes") from None
     for name in LIMITS:
         if (fault := find_fault(name, getattr(settings, name))) is not None:
             raise CommandError(f"the settings are wrong: {fault}")
@@ -293,6 +305,7 @@ async def _serve(
             keep=keep,
             max_per_address=options.max_per_address or MAX_PER_ADDRESS,
             own_servers=options.own,
+            gateway_page=options.gateway_page,
         )
         try:
             await manager.open()
@@ -370,7 +383,7 @@ async def _play(manager: Manager, stop: program.Stop) -> None:
     try:
         await run_until(stop, manager.run())
         if not stop.is_set():
-            program.print_notice("The league is over. The manager goes on serving; Ctrl-C ends it.")
+            program.print_notice("The manager goes on serving; Ctrl-C ends it.")
             await run_until(stop, manager.serve_forever())
     except StoreError as error:
         raise CommandError(f"the league cannot go on: {error}") from None
@@ -387,7 +400,7 @@ async def _resolve_settings(
         _check_not_lost(store, default_store(options.data_dir, settings.league_id).with_name(ADMIN_TOKEN))
         _check_size(settings)
     else:
-        stored_plans.check_requested_settings(stored, requested_settings(options), store)
+        await _check_options(options, stored, log, store)
         _check_game(stored)
         formats.check(stored)
     if options.run_plan is not None:
@@ -395,6 +408,21 @@ async def _resolve_settings(
     else:
         await stored_plans.keep_listening(log, options)
     return stored or settings
+
+
+async def check_store(options: argparse.Namespace, store: str | Path) -> None:
+    """Raise CommandError if the options contradict the league in a store. What cannot be read is reported later."""
+    with contextlib.suppress(StoreError):
+        async with opened(store) as reader:
+            if (stored := await stored_plans.read_settings(reader)) is not None:
+                await _check_options(options, stored, reader, store)
+
+
+async def _check_options(options: argparse.Namespace, stored: Settings, log: LogReader, store: str | Path) -> None:
+    asked = requested_settings(options)
+    without_file = requested_settings(argparse.Namespace(**{**vars(options), "config": None}))
+    in_file = asked.keys() - without_file.keys()
+    await stored_plans.check_requested_settings(log, stored, asked, store, in_file)
 
 
 def _check_game(settings: Settings) -> None:

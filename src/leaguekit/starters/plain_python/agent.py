@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import hmac
 import json
+import os
 import random
 import sys
 import threading
@@ -117,18 +118,18 @@ class Agent:
                 reply = answer.get("result") or answer["error"]["data"]
                 if reply.get("status") == "ACCEPTED":
                     break
-                reason = reply.get("reason") or reply.get("context", {}).get("detail")
+                reason, advice = reply.get("reason") or reply.get("context", {}).get("detail"), ""
                 # The manager may be too busy, or it called this player before the player could answer.
                 if reply.get("error_code") not in ("E048", "E059", "E060"):
                     sys.exit(f"The league does not take {NAME}: {reason}")
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
-                reason = getattr(failure, "reason", repr(failure))
+                reason, advice = getattr(failure, "reason", repr(failure)), " Is --manager right, and is it running?"
                 if getattr(failure, "code", None) in (404, 405):
                     sys.exit(f"What answers at {where} is no League Manager ({reason}). Check --manager.")
             tries += 1
             # The first time, and then ever more seldom.
             if tries & (tries - 1) == 0:
-                log(f"Not registered at {where} yet ({reason}). Is --manager right, and is it running? Trying again.")
+                log(f"Not registered at {where} yet ({reason}).{advice} Trying again.")
             time.sleep(pause)
             pause = min(5.0, pause * 2)
         league_id = reply.get("league_id") or league_id
@@ -377,12 +378,17 @@ class RequestHandler(BaseHTTPRequestHandler):
 
 
 def mcp_url(url: str) -> str:
-    """The URL at which a manager accepts messages. The address of its page becomes that of /mcp."""
+    """The URL at which a manager accepts messages. The address of its page becomes that of /mcp.
+
+    A seat code in the environment variable LEAGUE_SEAT is put into the URL.
+    """
     if not url.startswith(("http://", "https://")):
         raise argparse.ArgumentTypeError(f"{url!r} is not a URL such as http://127.0.0.1:8000/mcp")
     address, mark, query = url.partition("#")[0].partition("?")
     if address.count("/") == 2:
         address += "/"
+    if seat := os.environ.get("LEAGUE_SEAT"):
+        mark, query = "?", f"seat={seat}"
     return f"{address}{'mcp' if address.endswith('/') else ''}{mark}{query}"
 
 
