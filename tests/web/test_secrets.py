@@ -46,6 +46,7 @@ class Ears:
             "{agent_id}": [*league.players, *league.referees],
         }
         paths = ["/", "/metrics", "/openapi.json", "/static/data.js", "/api/news?after=0"]
+        paths += ["/report"] if league.state == "LEAGUE_COMPLETED" else []
         for path in [path for path, one in DESCRIPTIONS.items() if isinstance(one, PageDescription)]:
             in_path = [(name, values) for name, values in named.items() if name in path]
             paths += [path.replace(name, value) for name, values in in_path for value in values]

@@ -39,7 +39,7 @@ from leaguekit.web.api_types import (
     StartCondition,
 )
 from leaguekit.web.evidence_counts import EvidenceCounts
-from leaguekit.web.front_page import Form, highlights, rank_sum, upcoming_matches
+from leaguekit.web.front_page import Form, has_report, highlights, rank_sum, upcoming_matches
 from leaguekit.web.pictures import LivePictures
 from leaguekit.web.rows import agent_row, in_play_row, match_row, pairing_row, standing_row
 
@@ -249,6 +249,7 @@ class Projection:
             else None,
             needs_seat=settings.require_seat,
             gateway=self._gateway,
+            has_report=has_report(league),
             ranked_by=payoff_sentence(settings) or UNSET,
         )
 
