@@ -217,6 +217,7 @@ def test_a_knockout_says_first_how_a_player_advances_and_at_last_how_the_final_w
     assert before.endswith(f"  knockout(third_place=True): {told}\n\n")
     won = r"\nChampion: (.+ \(P0\d\))\. \1 won against .+ \(P0\d\) (in the final|by the league's lot)\.\n"
     assert re.search(won, after)
+    assert "\nThe table is ranked by how far a player came, then by the seeding.\n" in after
 
 
 def test_players_who_are_equal_in_everything_share_the_first_place_and_that_is_said(

@@ -342,6 +342,7 @@ def test_the_log_is_followed_while_it_is_written_until_ctrl_c(tmp_path: Path) ->
 def test_a_match_is_told_message_by_message_with_its_ruling_evidence_and_draw(command: Command, trouble: Path) -> None:
     done = command("replay", trouble, "R2M1")
     assert (done.code, done.err) == (0, "")
+    assert command("replay", "R2M1", trouble).out == done.out
     details = Log(troubled().log).of("ResultRecorded", 1)["result"]["details"]
     commitment, nonce = details["draw_commitment"], details["draw_nonce"]
     blocks = [block.splitlines() for block in done.out.split("\n\n")]
