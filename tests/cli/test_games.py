@@ -35,6 +35,16 @@ def test_the_list_says_who_moves_and_what_a_game_has(capsys: pytest.CaptureFixtu
     assert any(line.startswith("rock_paper_scissors  at once, 1 turn") for line in lines)
 
 
+def test_a_single_game_is_listed_with_its_rules_and_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["games", "prisoners_dilemma"]) == 0
+    row, _, *shown = capsys.readouterr().out.splitlines()
+    assert row == "prisoners_dilemma  at once, 50 turns, picture, payoffs from 0 to 5 (leaguekit)"
+    assert "If both cooperate, each gets 3. If both defect, each gets 1." in shown[2]
+    assert shown[-1] == "Arguments: turns=50, noise=0"
+    assert main(["games", "connect_four"]) == 0
+    assert not capsys.readouterr().out.splitlines()[-1].startswith("Arguments")
+
+
 def test_a_game_that_cannot_be_loaded_is_listed_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["games", "tictactoe", "nowhere.py:Nim"]) == 1
     out = capsys.readouterr().out
@@ -75,6 +85,7 @@ def test_a_new_game_passes_its_own_tests_and_a_league_of_its_file_is_played_and_
     (store,) = tmp_path.glob("agents/take_three_*/manager/league.db")
     unknown = league("verify", store)
     assert "3 not checkable: the game take_three(stones=8) is not known here; install its package" in unknown.stdout
+    assert "\nOK as far as it can be checked, and the table is the one that its results make\n" in unknown.stdout
     known = league("verify", store, "--game", f"{folder}/take_three.py:TakeThree")
     assert "3 reports of referees, 3 of them played again by the rules" in known.stdout
     assert "OK: everything holds" in known.stdout

@@ -217,6 +217,7 @@ def test_a_knockout_says_first_how_a_player_advances_and_at_last_how_the_final_w
     assert before.endswith(f"  knockout(third_place=True): {told}\n\n")
     won = r"\nChampion: (.+ \(P0\d\))\. \1 won against .+ \(P0\d\) (in the final|by the league's lot)\.\n"
     assert re.search(won, after)
+    assert "\nThe table is ranked by how far a player came, then by the seeding.\n" in after
 
 
 def test_players_who_are_equal_in_everything_share_the_first_place_and_that_is_said(
@@ -466,7 +467,7 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
             "the settings are wrong: announce_lead must be from 0 to 86,400, got 86401",
         ),
         (["manager", "--config", "nowhere.toml"], "cannot read nowhere.toml: "),
-        (["manager", "--max-players", "1"], "the settings are wrong: Expected `int` >= 2 - at `$.max_players`"),
+        (["manager", "--max-players", "1"], "the settings are wrong: max_players: expected a whole number >= 2; docs"),
         (["manager", "--port", "0", "--host", "0.0.0.0"], "it listens at 0.0.0.0, so say which addresses it may call"),
         (["referee", "--manager", "http://127.0.0.1:9/mcp", "--max-concurrent", "0"], "--max-concurrent must be from"),
         (["player", "--manager", "http://127.0.0.1:9/mcp", "--strategy", "luck"], "There is no strategy 'luck'"),

@@ -114,6 +114,24 @@ async def test_a_run_that_waits_for_the_operator_says_so_once_with_the_command(
         assert await shown(hall) == []
 
 
+@in_virtual_time
+async def test_a_league_that_needs_more_players_says_so_and_a_run_is_starting_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with Hall(tmp_path, format="swiss(rounds=4)", max_players=6) as hall:
+        for number in (1, 2):
+            await hall.scripted("player", number)
+        status = await hall.operate("status")
+        needs = "a Swiss of 2 players has at most 1 round, not 4: nobody meets twice"
+        assert status["waits_for"] == [f"more players: {needs}"]
+        print_waits(_league(tmp_path), status, RunDisplay(quiet=True, paced=False, resumed=False))
+        assert capsys.readouterr().err == ""
+    async with Hall(tmp_path / "small", format="swiss(rounds=4)", max_players=3) as hall:
+        for number in (1, 2):
+            await hall.scripted("player", number)
+        assert (await hall.operate("status"))["waits_for"] == [f"the operator: {needs}"]
+
+
 @pytest.mark.long
 def test_rematch_of_what_is_held_plays_all_of_it_again(tmp_path: Path) -> None:
     store = tmp_path / "league.db"

@@ -198,6 +198,40 @@ def _compressed_size(url: str) -> int:
         return len(answer.read())
 
 
+def test_the_pages_of_a_table_on_a_wall_turn_by_themselves(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=30, referees=1).begin()
+    play.record("R1M1")
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=(1920, 1080))
+        visit.page.clock.install()
+        page = visit.open("rounds")
+        page.get_by_role("button", name="Wall").click()
+        seen = set()
+        rows = page.locator(".standings tbody tr")
+        for _ in range(3):
+            expect(page.locator(".standings .count")).to_contain_text("of 30")
+            expect(rows.last).to_be_in_viewport(ratio=1)
+            names = rows.evaluate_all("rows => rows.map(row => row.dataset.key)")
+            assert len(names) <= 12
+            assert not seen & set(names)
+            seen |= set(names)
+            page.clock.fast_forward(10_000)
+        assert len(seen) == 30
+        page.keyboard.press("Escape")
+        expect(rows).to_have_count(30)
+        visit.ended()
+
+
+def test_all_links_to_pages_are_in_one_line_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    play = whole()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=(375, 700))
+        links = visit.open().locator("#pages a")
+        assert len({box["y"] for link in links.all() if (box := link.bounding_box()) is not None}) == 1
+        expect(links.last).to_be_in_viewport(ratio=1)
+        visit.ended()
+
+
 def test_the_operator_acts_from_the_page_and_sees_each_act_as_an_event(browser: Browser, tmp_path: Path) -> None:
     play = Play(players=4)
     play.referee(1)

@@ -19,6 +19,7 @@ from leaguekit.league.records import Match
 from leaguekit.league.sentences import EventFormatter, sentence
 from leaguekit.league.state import League
 from leaguekit.league.transcripts import check_transcript
+from leaguekit.protocol.ids import is_match_id
 from leaguekit.protocol.messages import MatchTranscript, TranscriptEntry
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.referee.transcripts import describe_message
@@ -41,6 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if is_match_id(options.store or "") and not is_match_id(options.match_id):
+        options.store, options.match_id = options.match_id, options.store
     return stores.run(options, lambda reader: _replay(reader, options.match_id, as_json=options.json))
 
 

@@ -234,7 +234,8 @@ async def _print_news(manager: ManagerClient, status: dict[str, Any], display: R
 
 def print_waits(league: RunningLeague, status: dict[str, Any], display: RunDisplay) -> None:
     """Print what the league newly waits for since the last poll, and the command that helps."""
-    waits = list(status["waits_for"])
+    # The players that are not there yet are being started.
+    waits = [one for one in status["waits_for"] if not one.startswith("more players")]
     if status["paused"]:
         waits.append("the operator: it is paused")
     # Compare reasons without their details as well: the list of matches in a reason changes often.

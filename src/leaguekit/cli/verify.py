@@ -117,7 +117,7 @@ def _as_json(audit: Audit, complete: Completeness) -> str:
 def _describe_draws(audit: Audit) -> str:
     game = find_game(audit.league.settings.game_name) if audit.league_id else None
     if game is not None and not has_chance(game):
-        return "draws: this game has none"
+        return "random draws: this game leaves nothing to chance"
     return f"draws opened, {audit.counts.draws_derived} made again from the league's seed"
 
 
@@ -150,5 +150,7 @@ def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
         yield f"NOT OK: {pluralize(faults, 'fault')}{warnings}"
     elif not counts.ended:
         yield f"OK so far: everything holds, but no match has ended{warnings}"
+    elif counts.not_checkable:
+        yield f"OK as far as it can be checked, and the table is the one that its results make{warnings}"
     else:
         yield f"OK: everything holds, and the table is the one that its results make{warnings}"

@@ -231,6 +231,9 @@ class Manager:
             result["waits_for"] += self.runner.waits_for
             if self.ledger.league.is_open and self.runner.start_at is not None:
                 result["starts_at"] = self.runner.start_at
+            if self.ledger.league.is_open and self.runner.start_when is not None:
+                players, referees = self.runner.start_when
+                result["starts_with"] = {"players": players, "referees": referees}
         more: dict[str, Any] = {} if self._open_profile is None else {"unreachable": self._open_profile.unreachable}
         if "refused" in result:
             more["unrecorded"] = self.refused_registrations.unrecorded

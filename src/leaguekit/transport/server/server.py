@@ -107,6 +107,7 @@ class Server:
     - ``admits`` decides by the beginning of a body whether more than ``BYTES_BEFORE_ADMISSION`` of it are read. A body
       that it does not admit is too large.
     - ``names`` are the host names under which the server accepts requests, beside its addresses.
+    - ``limits`` are those of one socket. A server with more sockets may have more connections.
     - ``endpoint`` is the URL at which others reach the server.
     - ``proxies`` are networks whose X-Forwarded-For headers are trusted. If the endpoint is not an address of this
       server, then there is a proxy, and loopback is trusted too.
@@ -139,6 +140,7 @@ class Server:
         mcp_app = None if mcp is None else cast("ASGI3Application", _ignore_disconnects(mcp))
         route = PostRoute(handler, max_bytes, too_large, admits)
         self._sockets = list(sockets)
+        limits = limits.for_sockets(len(self._sockets))
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
         loopback = LOOPBACK if is_behind_proxy(endpoint, self._addresses) else ()
         host_names = HostNames(names, endpoint)

@@ -18,7 +18,6 @@ const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 export function render(main, live) {
   const before = rowPositions(main);
   const rows = Object.values(live.standings).sort((one, other) => one.rank - other.rank);
-  main.style.setProperty("--rows", Math.max(4, rows.length));
   const { state } = live.league;
   const isOver = state === "LEAGUE_COMPLETED";
   show(main, opening(live.league, rows), state === "WAITING_FOR_REGISTRATIONS" ? lobby()?.lobby(live, rows) : [

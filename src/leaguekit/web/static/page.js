@@ -2,7 +2,7 @@
 
 import { follow, get, Refused } from "./data.js";
 import { h, instead, show } from "./elements.js";
-import { stored } from "./reader.js";
+import { isWall, stored, WALL_PAGE_MS } from "./reader.js";
 import { setClock, stateOf, tick, timeZone, zoned } from "./words.js";
 
 // A page exports render(main, data, live), title(data), and either isLive or load(what, get); loaded pages are
@@ -66,7 +66,6 @@ async function go(isFirst = false) {
   page = next;
   data = null;
   shownSeq = -1;
-  main.style.removeProperty("--rows");
   main.setAttribute("aria-busy", "true");
   main.replaceChildren(h("p.loading", "Loading …"));
   await refresh(mine);
@@ -208,14 +207,16 @@ function setWall(on) {
   document.documentElement.classList.toggle("wall", on);
   wall.setAttribute("aria-pressed", String(on));
   stored("wall", on ? "on" : "");
+  draw();
 }
 wall.addEventListener("click", () => {
-  setWall(!document.documentElement.classList.contains("wall"));
+  setWall(!isWall());
   if (route().where) location.hash = "#/";
 });
 addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && document.documentElement.classList.contains("wall")) setWall(false);
+  if (event.key === "Escape" && isWall()) setWall(false);
 });
+setInterval(() => isWall() && draw(), WALL_PAGE_MS);
 setWall(stored("wall") === "on");
 document.getElementById("zone").textContent = timeZone();
 

@@ -54,3 +54,14 @@ export function choose(name, value) {
   history.replaceState(null, "", all.size > 0 ? `${page || "#/"}?${all}` : page || "#/");
   redraw();
 }
+
+// On a wall a table has no more rows than can be read from the back of a room. Its pages turn by themselves.
+const MAX_WALL_ROWS = 12;
+export const WALL_PAGE_MS = 10_000;
+export const isWall = () => document.documentElement.classList.contains("wall");
+
+export function wallPage(rows) {
+  const pages = Math.ceil(rows.length / MAX_WALL_ROWS);
+  const first = (Math.floor(Date.now() / WALL_PAGE_MS) % pages) * MAX_WALL_ROWS;
+  return { first, part: rows.slice(first, first + MAX_WALL_ROWS) };
+}

@@ -2,7 +2,7 @@
 
 import { get } from "./data.js";
 import { agentLabel, h, linked, name, screenReaderText, table, withNames } from "./elements.js";
-import { choose, chosen, follow, followed, redraw } from "./reader.js";
+import { choose, chosen, follow, followed, isWall, redraw, wallPage } from "./reader.js";
 import { agentState, movement, payoffText, plural } from "./words.js";
 
 const MAX_ROWS = 100;
@@ -17,11 +17,19 @@ export function standings(live, rows) {
   const columns = columnsOf(league, rows);
   const wanted = chosen("find");
   const shown = sorted(found(allRows(live, rows, wanted), wanted), columns);
+  const { first, part } = isWall() ? wallPage(shown) : { first: 0, part: shown };
   const more = league.players - rows.length;
   return h(
     "section.standings",
     { "aria-labelledby": "standings" },
-    h("div.heading", h("h2", { id: "standings" }, heading), tools(wanted)),
+    h(
+      "div.heading",
+      h("h2", { id: "standings" }, heading, part.length < shown.length && h(
+        "span.count",
+        `${first + 1} to ${first + part.length} of ${shown.length}`,
+      )),
+      tools(wanted),
+    ),
     !league.champion && league.first && h("p.lead", linked(league.first, ...rows), "."),
     certainty(live, rows),
     league.tie_breaks.length === 0 && h("p.small.soft", `The order: ${league.order}.`),
@@ -29,7 +37,7 @@ export function standings(live, rows) {
     shown.length > 0 && table(
       heading,
       columns.map(head),
-      shown.map((row) => ({
+      part.map((row) => ({
         key: row.id,
         kind: kindOf(row, followed(league)),
         cells: columns.map((column) => column.cell(row)),
