@@ -149,8 +149,9 @@ class DirectLeague:
         # The documented call has no field for the view.
         self._shows_view = messages_of(self.game) is not DOCUMENTED
         self._has_chance = has_chance(self.game)
-        # Whether a context has the arguments of the game, or is used for several questions.
-        self._is_long = self.game.max_turns > 1 or bool(self.game.args)
+        # Whether a context is used for several questions.
+        self._is_long = self.game.max_turns > 1
+        self._has_args = bool(self.game.args)
         # The built-in strategies do not look at the table. For others it is computed after every round.
         self._shows_table = not fresh and any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
         self._standings: list[Standing] = []
@@ -181,7 +182,8 @@ class DirectLeague:
             for match in matches:
                 for player in (match.a, match.b):
                     player.random.seed((seed, player.id, match.id, _ATTEMPT))
-                    player.context = None
+                if self._is_long:
+                    match.a.context = match.b.context = None
                 key = "any" if self._same_chance else match.id
                 match_seed = seed_of(key, _ATTEMPT) if self._has_chance else b""
                 try:
@@ -279,22 +281,25 @@ class DirectLeague:
                 history=tuple(player.history),
                 random=player.random,
             )
-            if self._is_long or question.total is not None:
-                ctx = player.context = self._first_context(ctx, question)
+            if self._has_args or question.total is not None:
+                # All fields at once would make Python pass the arguments in a slower way.
+                ctx = structs.replace(ctx, total=question.total, syntax=question.syntax, game_args={**self.game.args})
+            if self._is_long:
+                player.context = ctx
         try:
             move = player.strategy(ctx)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
             return self._judge(player, StrategyResult(error=error), ctx, turn)
-        # A fast path: a move is nearly always one of the very objects that were offered, or the same text.
-        for index, option in enumerate(question.valid_options):
-            if option is move or (type(move) is str and option == move):
+        # A fast path: a move is nearly always the same text as an option, or one of the very objects that were offered.
+        options = question.valid_options
+        if type(move) is str and move in options:
+            player.origins.own += 1
+            return options.index(move)
+        for index, option in enumerate(options):
+            if option is move:
                 player.origins.own += 1
                 return index
         return self._judge(player, StrategyResult(move), ctx, turn)
-
-    def _first_context(self, ctx: Context, question: Question) -> Context:
-        """A context with its rare fields. All at once would make Python pass the arguments in a slower way."""
-        return structs.replace(ctx, total=question.total, syntax=question.syntax, game_args={**self.game.args})
 
     def _next_context(self, ctx: Context, turn: Turn) -> Context:
         """The context of a later question in the same match. It is made from the first one, which is much faster."""
