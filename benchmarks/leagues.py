@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from observed import beginnings
 from programs import HERE, Program, cpu_seconds, data_folder, end, megabytes, programs, start
 
-from leaguekit.player.strategies import STRATEGIES
+from leaguekit.player.strategies import strategies_for
 from leaguekit.transport.server.server import listen
 
 LEAGUE = "league_20260101_000000_even_odd_0123"
@@ -79,7 +79,7 @@ class League:
             name = f"Referee {number}"
             self._start("referees", "referee", "--manager", url, "--name", name,
                         "--max-concurrent", str(REFEREE_MATCHES))  # fmt: skip
-        names = [*STRATEGIES]
+        names = strategies_for("even_odd")
         if self._shape.together:
             self._start("players", "players", "--manager", url, "--strategy", ",".join(names),
                         "--count", str(self._shape.players))  # fmt: skip

@@ -10,9 +10,9 @@ import pytest
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_tournament_has_the_payoffs_and_the_ranking_of_axelrod(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some 20 s: Axelrod is slow to import."""
+    """Some 20 s: Axelrod is slow to import. CI does not install it."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     simulation = import_module("simulation")
     if simulation.axelrod_python() is None:

@@ -60,11 +60,11 @@ def test_a_server_is_healthy_ends_when_it_is_asked_to_and_goes_on_when_it_is_sta
 ) -> None:
     (health,) = re.findall(r"^HEALTHCHECK .* CMD (.+)$", DOCKERFILE, re.MULTILINE)
     _, *check = json.loads(health)
-    for _ in range(2):
+    for expected in ("is registered: Referee 1", "is back: Referee 1"):
         with Program(*command, "--host", "127.0.0.1", "--port", "0", cwd=tmp_path) as host:
             host.said("League cup is at ")
             manager = ["--manager", host.said(INSIDE)[1]]
-            host.said("is registered: Referee 1")
+            host.said(expected)
             healthy = league(*check, *manager)
             assert (healthy.process.returncode, healthy.stderr) == (0, "")
             assert healthy.stdout.startswith("cup: WAITING_FOR_REGISTRATIONS")

@@ -13,6 +13,8 @@ import msgspec
 import pytest
 
 from docs import tables
+from leaguekit.formats import FORMATS
+from leaguekit.games import GAMES
 from leaguekit.league.settings import CHANGEABLE, DECISION, Settings
 from leaguekit.protocol.decoding import decode, encode
 from tests.samples import samples_of
@@ -83,3 +85,13 @@ def test_the_generated_tables_are_up_to_date(name: str) -> None:
 def test_links_within_the_project_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def test_the_readme_counts_the_games_and_the_formats_and_names_the_extras() -> None:
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    numbers = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+    included, formats = numbers[len(GAMES)], numbers[len(FORMATS)]
+    assert f"{included.capitalize()} games are included" in readme
+    assert f"has {included} games of its own and {formats} [formats]" in readme
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert [name for name in extras if name != "dev" and f"leaguekit[{name}]" not in readme] == []

@@ -197,13 +197,17 @@ def test_a_starter_that_is_given_no_url_of_a_manager_says_so(starter: Starter) -
 
 
 @pytest.mark.parametrize("starter", STARTERS[1:])
-def test_a_starter_names_the_address_where_no_manager_is(starter: Starter) -> None:
+def test_a_starter_names_the_address_where_no_manager_is_and_takes_its_seat_from_the_environment(
+    starter: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It goes on trying while the address may be right. Where something else answers, it ends."""
+    monkeypatch.setenv("LEAGUE_SEAT", "7K2M-Q9XD")
     folder = written(starter)
-    statuses = iter([503])
+    statuses, paths = iter([503]), set[str]()
 
     class NoManager(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            paths.add(self.path)
             self.send_error(next(statuses, 404))
 
         def log_message(self, *_: object) -> None: ...
@@ -216,7 +220,8 @@ def test_a_starter_names_the_address_where_no_manager_is(starter: Starter) -> No
             assert mine.ended() not in (0, None)
         server.shutdown()
     assert f"What answers at {url} is no League Manager" in mine.stderr
-    assert "SECRET" not in mine.stderr
+    assert paths == {"/mpc?seat=7K2M-Q9XD"}
+    assert "7K2M" not in mine.stderr
 
 
 # What a strategy may do wrong, in the words of both languages, and what the agent says then.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from leaguekit import Context, Player
 from leaguekit.games import GAMES
+from leaguekit.player import move_limit
 from leaguekit.player.strategy_loading import NoSuchStrategy
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.testing import StrategyFailed, play_league, play_match, play_series
@@ -103,6 +105,37 @@ def test_a_strategy_that_fails_fails_the_test_with_the_reason(choose: Any, why: 
         play_match("random", choose)
     with pytest.raises(StrategyFailed, match=f"Mine: R1M1: {why}"):
         play_league({"Mine": choose, "Theirs": "random"})
+
+
+def endless(ctx: Context) -> Any:
+    while True:
+        ctx.random.random()
+
+
+async def endless_async(ctx: Context) -> Any:
+    while True:
+        ctx.random.random()
+
+
+@pytest.mark.parametrize("choose", [endless, endless_async])
+def test_a_strategy_that_does_not_return_fails_the_test_and_shows_its_line(
+    choose: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(move_limit, "MOVE_SECONDS", 0.25)
+    with pytest.raises(StrategyFailed, match=r"the strategy took longer than 0\.25 s; played") as failed:
+        play_match(choose)
+    assert failed.value.__cause__ is not None
+    assert extract_tb(failed.value.__cause__.__traceback__)[0].name == choose.__name__
+
+
+def test_the_first_ctrl_c_ends_a_strategy_where_it_is() -> None:
+    def interrupted(ctx: Context) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("it went on")
+
+    with pytest.raises(KeyboardInterrupt) as ended:
+        play_match(interrupted)
+    assert extract_tb(ended.value.__traceback__)[-1].name == "interrupted"
 
 
 def test_a_failure_shows_the_author_only_what_is_the_authors(caplog: pytest.LogCaptureFixture) -> None:

@@ -34,6 +34,8 @@ from leaguekit.match.draw import league_seed
 from leaguekit.match.signals import Void
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import PastMatch, ReplacedMove, Result, Strategy
+from leaguekit.player.decisions import CALLERS
+from leaguekit.player.move_limit import limited_moves
 from leaguekit.player.player import Player
 from leaguekit.player.strategies import check_can_play
 from leaguekit.player.strategy_loading import load
@@ -305,11 +307,12 @@ class _TestNetwork:
 
 def _run_in_virtual_time(seed: int, work: Callable[[_TestNetwork], Coroutine[Any, Any, T]]) -> T:
     """Do some work with a new network in virtual time."""
-    with asyncio.Runner(loop_factory=ProcessLoop) as runner:
+    with asyncio.Runner(loop_factory=ProcessLoop) as runner, limited_moves(*CALLERS):
         loop = runner.get_loop()
         if not isinstance(loop, ProcessLoop):
             raise TypeError("time is not virtual here")
-        return runner.run(work(_TestNetwork(loop, seed)))
+        # With runner.run, the first Ctrl-C would not reach a strategy that does not return.
+        return loop.run_until_complete(work(_TestNetwork(loop, seed)))
 
 
 def _url(own_id: str) -> str:

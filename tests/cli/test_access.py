@@ -81,7 +81,7 @@ def test_seats_are_shown_once_then_listed_and_revoked_by_id_or_code(served: Serv
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["seats", "new"], "say how many seats"),
+        (["seats", "new"], "say how many seats, such as `league seats new 30`\n"),
         (["seats", "new", "many"], "say how many seats, such as `league seats new 30`, got 'many'"),
         (["seats", "new", "0"], "count must be from 1 to 1000, got 0"),
         (["seats", "revoke"], "name the seats to revoke by ids, such as S07 or S13-S24, by persons, or by codes"),
@@ -261,6 +261,7 @@ def test_seats_are_made_for_the_people_of_a_roster(served: Served, command: Comm
     assert revoked.out.splitlines()[-1] == f"The seat {ada[0]} is revoked."
     again = command("seats", "new", "--names", roster, *served.here)
     assert "1 of these people has a seat already" in again.err
+    assert "revoke these seats if their codes are lost" in again.err
     made = command("seats", "new", "--names", roster, "--again", "--csv", *served.here)
     assert "\r" not in made.out
     first, last = [line.split(",")[0] for line in made.out.splitlines()[1:]]
@@ -272,7 +273,9 @@ def test_seats_are_made_for_the_people_of_a_roster(served: Served, command: Comm
     assert "there is no seat in S90-S99" in command("seats", "revoke", "S90-S99", *served.here).err
     for content, why in (
         ("", "has no names"),
-        ("Ada,nonsense\n", "row 1 must have a name and an e-mail address, such as Ada Lovelace,ada@example.org"),
+        ("Ada,nonsense\n", "line 1 must have a name and an e-mail address, such as Ada Lovelace,ada@example.org"),
+        ("name,email\n\nAda,\nBob,nonsense\n", "line 4 must have"),
+        ("name\temail\nAda\tnonsense\n", "line 2 must have"),
     ):
         roster.write_text(content)
         wrong = command("seats", "new", "--names", roster, *served.here)

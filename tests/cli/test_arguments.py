@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leaguekit.cli import main
+from leaguekit.cli.arguments import Parser
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,15 @@ def test_a_wrong_argument_shows_the_usage_of_its_command_and_what_is_near(
     assert (end.value.code, out) == (2, "")
     assert err.startswith(usage)
     assert error in err
+
+
+def test_an_argument_may_come_after_the_options() -> None:
+    parser = Parser()
+    parser.add_argument("action", choices=["new", "list"])
+    parser.add_argument("what", nargs="*")
+    parser.add_argument("--manager")
+    for words in ("new 5 7 --manager X", "new --manager X 5 7", "--manager X new 5 7"):
+        assert vars(parser.parse_args(words.split())) == {"action": "new", "what": ["5", "7"], "manager": "X"}
 
 
 def test_the_bare_command_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -303,6 +303,14 @@ def test_a_restored_store_is_at_its_place_and_says_how_to_go_on(command: Command
     assert command("verify", place).code == 0
 
 
+def test_a_league_whose_referees_were_here_goes_on_with_a_host(command: Command, store: Path, tmp_path: Path) -> None:
+    journal = store.parent.parent / "REF01" / "journal.jsonl"
+    journal.parent.mkdir()
+    journal.touch()
+    told = json.loads(command("restore", store, tmp_path / "new.db", "--data-dir", tmp_path, "--json").out)
+    assert told["go_on"] == f"league host --store {tmp_path / 'new.db'} --data-dir {tmp_path}"
+
+
 def test_what_league_run_has_made_goes_on_with_it(command: Command, store: Path, tmp_path: Path) -> None:
     plan = {"league_id": LEAGUE, "players": 4, "referees": 2, "game": "even_odd", "strategies": ["random"]}
     plan |= {"max_concurrent": 2, "announce_lead": 0, "data_dir": "SHARED"}

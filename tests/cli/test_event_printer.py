@@ -11,6 +11,7 @@ from msgspec import structs
 
 from leaguekit.cli.event_printer import EventPrinter, event_line
 from leaguekit.league.events import PlayerRegistered, RefereeRegistered, decode
+from leaguekit.league.fold import apply
 from leaguekit.league.state import League
 from leaguekit.manager.ledger import Ledger
 from leaguekit.protocol import messages as m
@@ -23,7 +24,7 @@ def lines_of(play: Play) -> list[str]:
     """The lines of all events of a league, without the times."""
     state, lines = League(), []
     for event in map(decode, play.log):
-        state.apply(event)
+        apply(state, event)
         line = event_line(event, state)
         assert re.match(r"\d\d:\d\d:\d\d  ", line)
         lines.append(line[10:])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,15 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
+from leaguekit.agents.format_loading import module_of_format
 from leaguekit.cli import CommandError, formats
-from leaguekit.formats import FORMATS, parse_format
+from leaguekit.formats import FORMATS, parse_format, sources
 from leaguekit.formats.testing import check_format
 from leaguekit.league.settings import Settings
 from leaguekit.manager import pairing_engine
+from tests.cli.conftest import CommandResult
+from tests.league.play import Play
+from tests.played import Played
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "formats.md"
 
@@ -74,12 +80,65 @@ def test_the_format_of_the_documentation_is_loaded_from_a_file_and_is_sound(
         parse_format.cache_clear()
 
 
+def test_a_package_brings_a_format_by_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = DOCUMENT.read_text().partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "brought.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    named = {"duel": "brought:Duel", "gone": "brought:Gone", "away": "nowhere:Duel", "other": "brought:Drawn"}
+    points = {name: EntryPoint(name, value, sources.GROUP) for name, value in named.items()}
+    monkeypatch.setattr("leaguekit.formats.entry_points", lambda: points)
+    monkeypatch.setattr("leaguekit.formats.FORMATS", {**FORMATS})
+    try:
+        assert requested("--format", "duel") == {"format": "duel"}
+        check_format(parse_format("duel"))
+        module = module_of_format("duel")
+        assert module is not None
+        assert module.__name__ == "brought"
+        assert module_of_format("swiss") is None
+        for name, why in (
+            ("gone", r"the format 'gone' \(brought:Gone\) cannot be imported: AttributeError"),
+            ("away", "cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
+            ("other", "brought:Drawn is not a subclass of leaguekit.formats.Format"),
+            ("duell", "there is no format 'duell'; did you mean 'duel'"),
+        ):
+            with pytest.raises(CommandError, match=why):
+                requested("--format", name)
+    finally:
+        parse_format.cache_clear()
+
+
+def test_a_league_in_a_format_of_a_file_is_verified_and_reported_with_this_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., CommandResult]
+) -> None:
+    (tmp_path / "mine.py").write_text(DOCUMENT.read_text().partition("```python\n")[2].partition("```")[0])
+    name = "mine.py:Duel"
+    monkeypatch.chdir(tmp_path)
+    try:
+        formats.load(name)
+        play = Play(players=4, referees=2, format=name, seed_hex="5e" * 32).begin().play_all()
+        Played(play.log, {}).store(tmp_path / "league.db")
+        FORMATS.pop(name)
+        parse_format.cache_clear()
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        assert "the format mine.py:Duel is not known here" in command("verify", tmp_path / "league.db").out
+        found = command("verify", tmp_path / "league.db", "--format", "../mine.py:Duel")
+        assert (found.code, "1 rounds drawn again by the format" in found.out) == (0, True)
+        assert command("report", tmp_path / "league.db", "--format", "../mine.py:Duel", "--out", "page").code == 0
+        assert "The first two players of the seeding meet" in Path("page", "index.html").read_text()
+        FORMATS.pop(name)
+        assert "There is no file" in command("verify", tmp_path / "league.db", "--format", "mine.py:Du").err
+    finally:
+        FORMATS.pop(name, None)
+        parse_format.cache_clear()
+
+
 @pytest.mark.parametrize(
     ("text", "code", "why"),
     [
-        ("none.py:Duel", None, "there is no file none.py in"),
+        ("none.py:Duel", None, "There is no file '.*none.py'"),
         ("mine.py:Duel", "x = 1", "mine.py:Duel is not a subclass of leaguekit.formats.Format"),
-        ("mine.py:Duel", "x = ", "mine.py cannot be imported: SyntaxError"),
+        ("mine.py:Duel", "x = ", "mine.py' cannot be imported: SyntaxError"),
         (
             "mine.py:Duel",
             "from leaguekit.formats import Format\nclass Duel(Format):\n    name = 'duel'\n",

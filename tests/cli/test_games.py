@@ -75,6 +75,7 @@ def test_a_new_game_passes_its_own_tests_and_a_league_of_its_file_is_played_and_
     (store,) = tmp_path.glob("agents/take_three_*/manager/league.db")
     unknown = league("verify", store)
     assert "3 not checkable: the game take_three(stones=8) is not known here; install its package" in unknown.stdout
+    assert "\nOK as far as it can be checked, and the table is the one that its results make\n" in unknown.stdout
     known = league("verify", store, "--game", f"{folder}/take_three.py:TakeThree")
     assert "3 reports of referees, 3 of them played again by the rules" in known.stdout
     assert "OK: everything holds" in known.stdout

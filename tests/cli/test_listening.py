@@ -97,3 +97,17 @@ def test_a_host_that_waits_for_more_referees_than_it_starts_says_so(tmp_path: Pa
     options = ["--port", "0", "--data-dir", tmp_path, "--start-when", "players=2,referees=2"]
     with Program("host", *options) as host:
         host.said(r"waits for 2 referees, and this command starts 1 referee \(--referees\)")
+
+
+def test_a_host_says_that_a_league_is_new_whose_id_may_be_misspelt(tmp_path: Path) -> None:
+    where = ("--port", "0", "--data-dir", tmp_path, "--league-id")
+    with Program("host", *where, "class_7b_dbyx") as host:
+        host.said("REF01 is registered")
+    assert "new league" not in host.stderr
+    with Program("host", *where, "class_7b") as host:
+        host.said("class_7b is a new league. To go on with class_7b_dbyx, give --league-id class_7b_dbyx\n")
+    with Program("host", *where, "class_7b_dbyx", "--title", "Cup") as host:
+        assert host.ended() == 2
+    # The options are compared with the store before any process is started.
+    assert "which has title = '', not 'Cup'. Leave --title out" in host.stderr
+    assert host.stderr.count("\n") == 1

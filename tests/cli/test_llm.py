@@ -99,10 +99,16 @@ def test_what_cannot_work_is_said_before_it_registers(
 
 
 def test_a_simulation_asks_no_model(command: Callable[..., CommandResult], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "needs a model" in command("simulate", "--strategies", "llm").err
+    told = "--strategies llm: a simulation asks no server; `league run` plays leagues with a model"
+    assert told in command("simulate", "--strategies", "llm,random").err
     monkeypatch.setenv("LEAGUE_LLM_MODEL", "m")
     monkeypatch.setenv("LEAGUE_LLM_BASE_URL", "http://127.0.0.1:1/v1")
-    assert "only plain functions can be asked here" in command("simulate", "--strategies", "llm").err
+    assert told in command("simulate", "--strategies", "llm,random", "--until", "sprt=0,30").err
+
+
+def test_a_command_without_the_option_names_only_the_variable(command: Callable[..., CommandResult]) -> None:
+    said = command("run", "--strategies", "llm,random", "--port", "0")
+    assert said.err == "league run: the strategy llm needs a model: LEAGUE_LLM_MODEL in the environment\n"
 
 
 def _said_by(program: str) -> str:

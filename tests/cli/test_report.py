@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from playwright.sync_api import expect
 
 from leaguekit.league.figures import Figures
 from leaguekit.protocol.messages import MatchTranscript, PlayerMeta, TranscriptEntry
@@ -25,6 +26,7 @@ from tests.cli.conftest import CommandResult
 from tests.league.play import Play, drawn, failed, player_meta, won
 from tests.played import Played, by_hand, played, troubled
 from tests.security.hostile_names import NAMES
+from tests.web.browsing import chromium
 
 Command = Callable[..., CommandResult]
 FILES = {"index.html", "standings.csv", "results.csv", "cross-table.csv", "points.csv", "figures.json"}
@@ -124,8 +126,8 @@ def test_it_has_the_table_the_cross_table_every_match_and_the_figures(command: C
 
 def test_replays_are_there_where_a_referee_handed_a_transcript_in(command: Command, tmp_path: Path) -> None:
     page = reported(command, troubled().store(tmp_path / "league.db"), tmp_path / "report")
-    # Three replays, and where moves came from.
-    assert sum(tag == "details" for tag, _ in page.tags) == 4
+    # Three rounds, three replays, and where moves came from.
+    assert sum(tag == "details" for tag, _ in page.tags) == 7
     assert "Where moves came from, by the agents’ own statement" in page.text
     assert re.search(r"\(P01\): 2 own", page.text)
     assert any("to   P01   GAME_INVITATION: you are PLAYER_A against P02" in text for text in page.texts["pre"])
@@ -269,13 +271,29 @@ def fifty(transcripts: bool = True) -> Played:
 
 
 @pytest.mark.long
+def test_a_link_to_a_match_unfolds_its_round_and_all_rounds_are_printed(command: Command, tmp_path: Path) -> None:
+    reported(command, played().store(tmp_path / "league.db"), tmp_path / "report")
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto((tmp_path / "report" / "index.html").as_uri())
+        match = page.locator("#R2M1")
+        expect(match).to_be_hidden()
+        page.locator("a[href='#R2M1']").first.click()
+        expect(match).to_be_visible()
+        expect(page.locator("#R3M1")).to_be_hidden()
+        page.emulate_media(media="print")
+        expect(page.locator("#R3M1")).to_be_visible()
+
+
+@pytest.mark.long
 def test_the_report_of_fifty_players_is_one_page_of_two_megabytes_with_every_match_and_replay(
     command: Command, tmp_path: Path
 ) -> None:
     page = reported(command, fifty().store(tmp_path / "league.db"), tmp_path / "report")
     size = (tmp_path / "report" / "index.html").stat().st_size
     assert 1_500_000 < size < 2_500_000
-    assert sum(tag == "details" for tag, _ in page.tags) == 1_225
+    # Of each round, and of each replay.
+    assert sum(tag == "details" for tag, _ in page.tags) == 49 + 1_225
     assert sum(bool(re.fullmatch(r"R\d+M\d+", one)) for one in page.ids) == 1_225
     assert len([link for link in page.links if re.fullmatch(r"#R\d+M\d+", link)]) == 2 * 1_225
 
@@ -285,7 +303,7 @@ def test_replays_beyond_what_a_page_can_hold_are_counted(
 ) -> None:
     monkeypatch.setattr(report, "MAX_REPLAYS", 1_500)
     page = reported(command, played().store(tmp_path / "league.db"), tmp_path / "report")
-    assert 0 < sum(tag == "details" for tag, _ in page.tags) < 6
+    assert 3 < sum(tag == "details" for tag, _ in page.tags) < 9
     assert re.search(r"From R\dM\d on the replays are left out", page.text)
 
 

@@ -207,6 +207,19 @@ def test_plain_lines_tell_of_rounds_matches_the_table_and_the_champion(
         assert re.search(rf"--port.*?default\s+{port}", command(name, "--help").out, re.DOTALL)
 
 
+@pytest.mark.long
+def test_a_knockout_says_first_how_a_player_advances_and_at_last_how_the_final_was_won(tmp_path: Path) -> None:
+    options = ["--format", "knockout(third_place=true)", "--game", "tic_tac_toe", "--seed", "3"]
+    program = league("run", "--port", "0", "--data-dir", tmp_path, *options)
+    assert (program.process.returncode, program.stderr) == (0, "")
+    before, _, after = program.stdout.partition("Round 1, Semi-finals")
+    told = "The winner of a game advances. After a tie, one more game decides, and then the league's lot."
+    assert before.endswith(f"  knockout(third_place=True): {told}\n\n")
+    won = r"\nChampion: (.+ \(P0\d\))\. \1 won against .+ \(P0\d\) (in the final|by the league's lot)\.\n"
+    assert re.search(won, after)
+    assert "\nThe table is ranked by how far a player came, then by the seeding.\n" in after
+
+
 def test_players_who_are_equal_in_everything_share_the_first_place_and_that_is_said(
     tmp_path: Path, command: Callable[..., CommandResult]
 ) -> None:
@@ -428,7 +441,7 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
     assert (done.process.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"league run: Port {port} at 127.0.0.1 is in use by another program. "
-        "Stop that program, or choose another port (0 takes a free one).\n"
+        "Stop that program, or choose another --port (0 takes a free one).\n"
     )
 
 

@@ -370,6 +370,10 @@ def interrupts_at_once(ctx):
     os.kill(os.getpid(), signal.SIGINT)
     return "even"
 
+def hangs(ctx):
+    os.kill(os.getpid(), signal.SIGINT)
+    while True: ctx.random.random()
+
 def never_ends(ctx):
     os.kill(os.getpid(), signal.SIGINT)
     while True:
@@ -438,6 +442,15 @@ def test_ctrl_c_before_the_first_league_is_over_leaves_nothing_to_show(tmp_path:
     assert done.stdout == "Interrupted: 0 of 100 leagues are over, and only they count.\n"
     figures = json.loads(with_authors(tmp_path, *interrupted, "--json").stdout)
     assert (figures["leagues"], figures["strategies"][0]["matches"], figures["differences"]) == (0, 0, [])
+
+
+def test_one_ctrl_c_ends_a_strategy_that_does_not_return_and_names_its_line(tmp_path: Path) -> None:
+    done = with_authors(tmp_path, "--strategies", "authors:hangs,random")
+    line = AUTHORS.splitlines().index("    while True: ctx.random.random()") + 1
+    assert done.returncode == 130
+    why = rf"the strategy of hangs \d had chosen no move when Ctrl-C was pressed \(line {line} of authors\.py\)\n"
+    assert re.fullmatch(why, done.stderr)
+    assert done.stdout == "Interrupted: 0 of 100 leagues are over, and only they count.\n"
 
 
 def test_a_second_ctrl_c_ends_even_a_strategy_that_does_not(tmp_path: Path) -> None:

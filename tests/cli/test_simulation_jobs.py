@@ -84,6 +84,25 @@ def test_leagues_are_the_same_bytes_with_any_number_of_jobs(folder: Path) -> Non
     assert found["1"][1].count(b"\n") == 1 + 60 * 6
 
 
+def test_processes_take_pythons_own_modules_before_those_of_the_folder(folder: Path, tmp_path: Path) -> None:
+    """As the installed command does, which does not look into the current folder either."""
+    for module in ("re", "random", "statistics"):
+        (folder / f"{module}.py").write_text("raise ValueError('the module of an author')\n")
+    command = tmp_path / "bin" / "league.py"
+    command.parent.mkdir()
+    command.write_text("from leaguekit.cli import main\nif __name__ == '__main__':\n    raise SystemExit(main())\n")
+    done = subprocess.run(
+        [sys.executable, command, "simulate", *LEAGUES, "--seeds", "4", "--jobs", "2", "--json"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_payoffs_are_the_same_with_two_jobs_and_when_they_are_continued(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -167,6 +186,8 @@ def test_leagues_that_ctrl_c_has_ended_are_continued_to_the_same_bytes(folder: P
     # It is over: nothing more is played, and more seeds are.
     assert simulate(folder, *command[1:]) == whole
     command[command.index("--seeds") + 1] = "95"
+    done = league(folder, *command)
+    assert (done.returncode, "\nWrote 570 matches to parts.csv, 540 of them before\n" in done.stdout) == (0, True)
     assert simulate(folder, *command[1:]) == simulate(folder, *LEAGUES, "--seeds", "95")
 
 

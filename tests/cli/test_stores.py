@@ -82,7 +82,8 @@ def test_a_store_that_is_not_there_is_said_in_one_line(command: Command, argumen
     done = command(*arguments, "--data-dir", tmp_path)
     assert (done.code, done.out) == (2, "")
     assert done.err == (
-        f"league {arguments[0]}: there is no league under {tmp_path}; name its store, or its folder with --data-dir\n"
+        f"league {arguments[0]}: there is no league under {tmp_path}; name its store, or its folder with --data-dir. "
+        "A league of another host is on its page, at the manager's address without mcp\n"
     )
     name, *rest = arguments
     for path, why in ((tmp_path / "no.db", "There is no store"), (Path(__file__), "It is not a SQLite database")):
@@ -341,6 +342,7 @@ def test_the_log_is_followed_while_it_is_written_until_ctrl_c(tmp_path: Path) ->
 def test_a_match_is_told_message_by_message_with_its_ruling_evidence_and_draw(command: Command, trouble: Path) -> None:
     done = command("replay", trouble, "R2M1")
     assert (done.code, done.err) == (0, "")
+    assert command("replay", "R2M1", trouble).out == done.out
     details = Log(troubled().log).of("ResultRecorded", 1)["result"]["details"]
     commitment, nonce = details["draw_commitment"], details["draw_nonce"]
     blocks = [block.splitlines() for block in done.out.split("\n\n")]

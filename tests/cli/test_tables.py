@@ -8,7 +8,7 @@ import unicodedata
 
 import pytest
 
-from leaguekit.cli.tables import csv_row, escape_formula, standings_table, table, width
+from leaguekit.cli.tables import csv_row, escape_formula, rate_text, standings_table, table, width
 from leaguekit.protocol.plain_text import sanitize_line
 
 ROW = {
@@ -33,6 +33,10 @@ ROW = {
 )
 def test_what_would_move_colour_or_turn_the_terminal_is_made_visible_instead(char: str) -> None:
     assert sanitize_line(f"a{char}b") == "a�b"
+
+
+def test_a_rate_is_told_with_as_many_digits_as_it_needs() -> None:
+    assert [rate_text(rate) for rate in (0, 0.2, 3.25, 12.5, 1045)] == ["0", "0.2", "3.2", "12", "1,045"]
 
 
 @pytest.mark.parametrize("text", ["Alice", "Zoë", "李雷", "O'Neill – 2nd", "", "🤖", "50 %"])

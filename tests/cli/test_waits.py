@@ -14,8 +14,8 @@ from leaguekit.cli.run_progress import RunDisplay, RunningLeague, print_waits
 from leaguekit.cli.stored_plans import RunPlan
 from leaguekit.league import commands
 from leaguekit.league.events import Event, decode, encode
+from leaguekit.league.fold import apply, fold
 from leaguekit.league.results import MAX_VOIDS
-from leaguekit.league.state import fold
 from leaguekit.store.opening import open_log
 from tests.agents.leagues import Hall, Json, in_virtual_time
 from tests.league.play import Play
@@ -33,7 +33,7 @@ async def _hold(store: Path, match_id: str) -> None:
 
     def do(new: list[Event]) -> None:
         for event in new:
-            league.apply(event)
+            apply(league, event)
             events.append(encode(event))
 
     while not league.matches[match_id].held:
@@ -112,6 +112,24 @@ async def test_a_run_that_waits_for_the_operator_says_so_once_with_the_command(
             f"Play what came to nothing again with: league rematch --held {where}",
         ]
         assert await shown(hall) == []
+
+
+@in_virtual_time
+async def test_a_league_that_needs_more_players_says_so_and_a_run_is_starting_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with Hall(tmp_path, format="swiss(rounds=4)", max_players=6) as hall:
+        for number in (1, 2):
+            await hall.scripted("player", number)
+        status = await hall.operate("status")
+        needs = "a Swiss of 2 players has at most 1 round, not 4: nobody meets twice"
+        assert status["waits_for"] == [f"more players: {needs}"]
+        print_waits(_league(tmp_path), status, RunDisplay(quiet=True, paced=False, resumed=False))
+        assert capsys.readouterr().err == ""
+    async with Hall(tmp_path / "small", format="swiss(rounds=4)", max_players=3) as hall:
+        for number in (1, 2):
+            await hall.scripted("player", number)
+        assert (await hall.operate("status"))["waits_for"] == [f"the operator: {needs}"]
 
 
 @pytest.mark.long

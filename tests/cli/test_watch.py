@@ -23,7 +23,8 @@ import pytest
 
 from leaguekit.cli import stream
 from leaguekit.cli.stream import Follower, StreamError, StreamEvent, apply_event, events_url, read_stream
-from leaguekit.web.api_types import Change, ChangedItems, Live, RemovedKeys
+from leaguekit.cli.watch import news_lines
+from leaguekit.web.api_types import AgentName, Change, ChangedItems, Live, MatchRow, NewsItem, RemovedKeys
 from tests.certificates import make_certificate, server_side
 from tests.cli.conftest import CommandResult
 from tests.cli.test_live_view import league, live, row
@@ -273,6 +274,33 @@ def test_a_manager_that_is_not_there_is_named(command: Callable[..., CommandResu
 
 
 @pytest.mark.long
+def test_lines_of_one_second_are_in_the_order_in_which_they_happened() -> None:
+    at = "2026-01-01T10:00:00Z"
+    told = [
+        ("RoundCompleted", "Round 1 is over"),
+        ("RoundDrawn", "Round 2 (Final) is drawn: 1 match"),
+        ("RoundCompleted", "Round 2 is over"),
+        ("LeagueCompleted", "The league is over"),
+    ]
+    news = [NewsItem(number=number, at=at, event=kind, text=text) for number, (kind, text) in enumerate(told)]
+    alice, bob = AgentName(id="P01", name="Alice"), AgentName(id="P02", name="Bob")
+    rows = [
+        MatchRow(match_id=f"R{n}M1", round_id=n, a=alice, b=bob, status="ended", ended_at=at, winner="P01", reason="x")
+        for n in (2, 1)
+    ]
+    assert news_lines(live(), news, rows) == [
+        f"{at}  {text}"
+        for text in (
+            "R1M1: Alice beats Bob: x",
+            "Round 1 is over",
+            "Round 2 (Final) is drawn: 1 match",
+            "R2M1: Alice beats Bob: x",
+            "Round 2 is over",
+            "The league is over",
+        )
+    ]
+
+
 def test_a_league_is_watched_to_its_end_as_lines_and_as_json(tmp_path: Path) -> None:
     few = ["--players", "2", "--referees", "1", "--announce-lead", "1"]
     with Program("run", "--port", "0", "--data-dir", tmp_path, *few, "--stay") as run:

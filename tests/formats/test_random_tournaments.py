@@ -17,8 +17,8 @@ from leaguekit.formats.swiss import Swiss
 from leaguekit.formats.testing import play_tournament
 from leaguekit.league import commands
 from leaguekit.league import events as e
+from leaguekit.league.fold import fold
 from leaguekit.league.snapshot import restore, save
-from leaguekit.league.state import fold
 from leaguekit.manager.pairing_engine import Py4Swiss
 from tests.league.play import Play, drawn, failed, won
 

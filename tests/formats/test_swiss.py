@@ -164,6 +164,23 @@ def test_the_points_of_fide_need_no_line_of_their_own() -> None:
     assert "XXS W=3.0 D=1.0 PAB=3.0" in trf.write(plain._replace(scoring=trf.Scoring()), 3, a_first=True)
 
 
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        ([], trf.FIDE_SCORING),
+        (["XXS W=3.0 D=1.0"], trf.Scoring()),
+        (["BBW  3.0", "BBD  1.0"], trf.Scoring()),
+        (["BBW  3.0", "BBD  1.0", "BBU  1.5"], trf.Scoring(bye=15)),
+        (["BBD  0.0"], trf.Scoring(win=10, draw=0, bye=10)),
+    ],
+)
+def test_the_points_are_read_from_the_lines_of_either_program(lines: list[str], wanted: trf.Scoring) -> None:
+    assert trf.read("\n".join(lines)).tournament.scoring == wanted
+    again = trf.write(Tournament((), (), scoring=wanted), 1, a_first=True)
+    assert trf.read(again).tournament.scoring == wanted
+    assert ("BBW" in again) == ("XXS" in again) == bool(lines)
+
+
 def test_a_report_has_at_most_9999_players() -> None:
     many = Tournament(tuple(map(str, range(10_000))), ())
     with pytest.raises(FormatError, match="at most 9,999 players"):

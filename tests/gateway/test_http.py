@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -175,13 +176,21 @@ def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str,
             code = came["result"]["seats"][0]["code"]
             with proxy(place.base, prefix) as url:
                 async with page_at(f"{url}/", dark=dark) as page:
+                    await page.get_by_text("2 players are here, and the league begins with 1 more.").wait_for()
+                    # Tables without results are not shown.
+                    assert await page.locator("table:visible").count() == 0
+                    link = page.get_by_role("link", name="The page of the league")
+                    assert await link.get_attribute("href") == house.url.removesuffix("mcp")
                     await page.get_by_label("Your name").fill("Ada")
                     await page.get_by_label("Your seat code").fill("0000-0000-0000-0000")
                     await page.get_by_role("button", name="Sit down").click()
                     await page.get_by_text("opens nothing here").wait_for()
                     await play_in_page(page, "Ada", code)
                     await page.get_by_text("You are number").wait_for()
+                    await page.get_by_text("The league is over.", exact=True).first.wait_for()
                     assert await page.locator("#matches tr").count() == 2
+                    outcome = await page.locator("#outcome").text_content()
+                    assert re.match("You (won|lost|drew) against (Bob|<b>Eve</b>). You played ", outcome or "")
                     await page.locator("#standings tr", has_text="<b>Eve</b>").wait_for()
                     # After loading the page again, the person still has the seat.
                     await page.reload()

@@ -444,19 +444,23 @@ async def test_a_league_that_is_over_takes_nobody_and_a_silent_manager_is_told_o
 async def test_anybody_may_know_the_table_once_somebody_is_there(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         await hall.fill("always_odd", referees=1)
-        assert (await gateway.standings(HERE)).standings == []
+        before = await gateway.league(HERE)
+        assert before.standings == []
+        assert before.status is not None
+        assert (before.status.state, before.status.players) == ("WAITING_FOR_REGISTRATIONS", 1)
         (seat,) = await seated(gateway, "Ada")
         await hall.operate("start")
         await play_in_seat(seat, first_legal)
         await hall.end()
         await asyncio.sleep(1.1)
-        table = await gateway.standings(HERE)
+        table = await gateway.league(HERE)
         assert table.league_id == LEAGUE
         assert table.seats == 1
         assert {row.display_name for row in table.standings} == {"Player 1", "Ada"}
         hall.network.close(MANAGER_URL)
         await asyncio.sleep(1.1)
-        assert (await gateway.standings(HERE)).standings == seat.agent.standings
+        silent = await gateway.league(HERE)
+        assert (silent.standings, silent.status) == (seat.agent.standings, None)
 
 
 @in_virtual_time
@@ -464,4 +468,4 @@ async def test_the_table_is_told_though_the_first_seat_has_no_good_token(tmp_pat
     async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         first, _ = await seated(gateway, "Ada", "Bob")
         await hall.operate("token_rotate", agent_id=first.agent.player_id)
-        assert {row.display_name for row in (await gateway.standings(HERE)).standings} == {"Ada", "Bob"}
+        assert {row.display_name for row in (await gateway.league(HERE)).standings} == {"Ada", "Bob"}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +23,7 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim import loop
 from tests.kit.memory_network import KIT_URL, MemoryKitNetwork
 from tests.kit.player_mutants import MUTANTS
-from tests.kit.scripted_player import URL, Mutation, ScriptedPlayer
+from tests.kit.scripted_player import URL, Json, Mutation, ScriptedPlayer
 from tests.requirements import REQUIREMENTS
 
 
@@ -68,6 +71,23 @@ def test_the_conclusion_says_that_moves_were_replaced_and_why() -> None:
     assert [*summary(report)][-1] == (
         f"OK by the protocol: nothing that is required of {report.subject} failed. But {made}."
     )
+
+
+def test_a_player_that_ends_between_matches_fails_checks_without_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    calls = itertools.count(1)
+
+    async def ending(player: ScriptedPlayer, request: Json, answer: Any) -> Any:
+        if request.get("method") == "parity_choose" and next(calls) == 4:
+            player.network.memory.close(URL)
+            return None
+        return answer
+
+    report = loop.run(_run_checks(Mutation(ending)))
+    gc.collect()
+    assert caplog.records == []
+    came = {one.check.id: one.evidence.came for one in report.outcomes if one.state == "failed"}
+    assert came["time.at_once"].startswith("no answer")
+    assert came["repeat.call"].startswith("no answer")
 
 
 def test_every_mutant_is_of_a_check() -> None:

@@ -11,6 +11,7 @@ from leaguekit.formats import parse_format
 from leaguekit.kit.documented_game import draw_number
 from leaguekit.league import commands, queries
 from leaguekit.league.events import Event, RegistrationRefused, decode, encode
+from leaguekit.league.fold import apply
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
@@ -112,7 +113,7 @@ class Play:
         """Apply events as they come back from the log; their names."""
         for event in events:
             self.log.append(encode(event))
-            self.league.apply(decode(self.log[-1]))
+            apply(self.league, decode(self.log[-1]))
         return [type(event).__name__ for event in events]
 
     def player_applicant(self, number: int, **more: Any) -> commands.Applicant[m.PlayerMeta]:

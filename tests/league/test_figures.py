@@ -8,7 +8,7 @@ import time
 import msgspec
 import pytest
 
-from leaguekit.league.figures import Figures, figures, signed
+from leaguekit.league.figures import Figures, figures, matches_of, signed
 from leaguekit.league.state import League
 from tests.league.play import BY_ID, Play, drawn, failed, whole, won
 
@@ -101,6 +101,7 @@ def test_of_even_odd_it_is_said_that_chance_decides_and_nobody_is_called_stronge
     assert said.startswith("Even/odd is luck: chance alone decides which of two players wins.")
     assert "cannot be told from chance" in said
     assert "is rated" not in said
+    assert figures(whole().league).certainty.startswith("Even/odd is luck")
 
 
 def as_game(league: League, game: str) -> League:
@@ -134,16 +135,29 @@ def test_a_champion_that_beats_everybody_twice_is_told_from_chance() -> None:
         "in fewer than 1 of 1,000 such leagues."
     )
     assert "P01 is rated" in found.sentences[2]
+    assert found.certainty == found.sentences[1]
 
 
 def test_a_champion_of_equals_is_not_told_from_chance() -> None:
     found = figures(league_of(1, 1, 1, 2))
     assert found.sentences[0].startswith("The players differ by no more than chance explains")
     assert found.sentences[1].startswith("The champion, P04, cannot be told from chance")
-    assert found.sentences[2].endswith("and may be the weaker of the two all the same.")
+    assert found.sentences[2].endswith("and may be the weaker of the two.")
     leading = Play(players=4, referees=2).begin()
     decided(leading, "P01")
     assert "The leader, P01," in " ".join(figures(leading.league).sentences)
+
+
+def test_players_are_not_compared_with_chance_where_results_decide_who_meets_whom() -> None:
+    """In a knockout of equal players there is always a champion that has won all its matches."""
+    play = Play(players=4, referees=2, format="knockout", seed_hex="ab" * 32).begin()
+    play.draw()
+    decided(play, "P01", "P02")
+    found = figures(play.league)
+    assert (found.equality, found.champions_chance) == (None, 1.0)
+    said = "Who meets whom depends on results here. So there is no test of all players against chance"
+    assert found.sentences[1].startswith(said)
+    assert found.sentences[2].startswith("The leader, P0")
 
 
 def test_a_champion_clearly_above_the_second_is_called_the_stronger() -> None:
@@ -254,3 +268,11 @@ def test_figures_can_be_given_up_at_every_row_of_their_matrices() -> None:
 def test_a_league_of_a_game_that_is_not_installed_here_has_figures_as_well(four: Play) -> None:
     four.league.settings = msgspec.structs.replace(four.league.settings, game_type="chess")
     assert figures(four.league).sentences[0].startswith("The players differ by no more than chance explains")
+
+
+def test_the_matches_of_a_player_grow_with_every_round_that_is_drawn() -> None:
+    play = Play(players=6, referees=3, format="swiss", seed_hex="5e" * 32).begin()
+    assert [match.round_id for match in matches_of(play.league, "P01")] == [1]
+    play.play_round()
+    play.draw()
+    assert [match.round_id for match in matches_of(play.league, "P01")] == [1, 2]

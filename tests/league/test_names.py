@@ -14,8 +14,8 @@ from msgspec import structs
 from leaguekit.league import commands
 from leaguekit.league.commands import Rejected
 from leaguekit.league.events import decode
+from leaguekit.league.fold import fold
 from leaguekit.league.names import confusable_forms, find_fault, normalize
-from leaguekit.league.state import fold
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.plain_text import INVISIBLE_CHARACTERS
 from tests.league.play import Play

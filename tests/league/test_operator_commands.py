@@ -342,7 +342,9 @@ def test_before_the_start_a_player_comes_back_unless_another_has_its_name_or_end
     with pytest.raises(ProtocolError, match="Another player has the name or the endpoint of P01 now"):
         commands.readmit(play.league, "P01", "", play.now)
     play.begin()
-    with pytest.raises(ProtocolError, match="P01 left before the start, and is not in the schedule"):
+    with pytest.raises(
+        ProtocolError, match="P01 left before the start, and the format round_robin takes nobody after the start"
+    ):
         commands.readmit(play.league, "P01", "", play.now)
     with pytest.raises(ProtocolError, match="There is no player P99"):
         commands.readmit(play.league, "P99", "", play.now)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from leaguekit.league import commands
+from leaguekit.league.agent_folds import MAX_REFUSED
 from leaguekit.league.sentences import EventFormatter, sentence
-from leaguekit.league.state import MAX_REFUSED
 from tests.league.play import Play, refused
 
 

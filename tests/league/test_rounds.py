@@ -8,6 +8,7 @@ from msgspec import UNSET, structs
 
 from leaguekit.league import commands, queries
 from leaguekit.league.events import LeagueCreated, decode
+from leaguekit.league.fold import apply
 from leaguekit.league.settings import Settings
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import match_numbers, player_id
@@ -73,7 +74,7 @@ def test_a_league_with_too_many_matches_is_not_started_and_the_sentence_says_how
     for number in range(2, 10_001):
         changes = {"display_name": f"Agent {number}", "contact_endpoint": f"http://10.0.0.7/{number}"}
         meta = structs.replace(first.meta, **changes)
-        play.league.apply(structs.replace(first, player_id=player_id(number), meta=meta, verifier=str(number)))
+        apply(play.league, structs.replace(first, player_id=player_id(number), meta=meta, verifier=str(number)))
     with pytest.raises(ProtocolError) as refused:
         play.start()
     assert refused.value.detail == (

@@ -62,6 +62,17 @@ def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
     assert sentence(events(by_hand().log)[-2]) == "The operator gives out S03 for P05"
 
 
+def test_an_agent_that_registers_again_is_back() -> None:
+    formatter = EventFormatter()
+    registrations = {type(one): one for one in events(Play(players=1, referees=1).log)}
+    both = [registrations[e.RefereeRegistered], registrations[e.PlayerRegistered]]
+    first, again = ([formatter.as_text(one) for one in both] for _ in range(2))
+    assert (first, again) == (
+        ["REF01 is registered: Referee", "P01 is registered: Agent 1"],
+        ["REF01 is back: Referee", "P01 is back: Agent 1"],
+    )
+
+
 def test_an_answer_after_failures_is_told_as_one() -> None:
     answered = e.FailuresCounted(at="2025-01-15T10:30:00Z", player_id="P01", in_a_row=0)
     assert sentence(answered) == "P01 answers"
@@ -94,6 +105,8 @@ def test_an_event_of_a_later_version_is_told_by_its_name_only() -> None:
         ),
         (None, (0, 0), {"status": "TECHNICAL_LOSS", "choices": {}}, "P01 and P02 both lose technically"),
         (None, (1, 1), {"status": "DRAW", "choices": {"P01": "rock", "P02": None}}, "P01 and P02 draw (P01 rock)"),
+        # The moves of a longer game are in its replay.
+        ("P02", (0, 3), {"status": "WIN", "choices": {"P01": "4", "P02": "1,7"}}, "P02 beats P01"),
     ],
 )
 def test_outcomes_are_told_with_what_is_known_of_them(

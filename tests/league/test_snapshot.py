@@ -12,8 +12,9 @@ from msgspec import msgpack
 
 from leaguekit.league import commands, queries, snapshot
 from leaguekit.league.events import decode
+from leaguekit.league.fold import apply, fold
 from leaguekit.league.snapshot import BadSnapshot, restore, save
-from leaguekit.league.state import League, fold
+from leaguekit.league.state import League
 from tests.league.play import Play, drawn, failed, whole, won
 
 
@@ -24,7 +25,7 @@ def test_at_every_point_of_a_log_a_snapshot_and_the_rest_make_what_all_events_ma
         league, last = restore(save(fold(log[:number]), number))
         assert last == number
         for event in log[number:]:
-            league.apply(event)
+            apply(league, event)
         assert league.digest() == everything.digest()
         assert queries.standings(league) == queries.standings(everything)
         # Also in the order in which everything is kept, for that decides what is assigned next.

@@ -13,10 +13,11 @@ from msgspec import UNSET
 from leaguekit.league import commands, queries
 from leaguekit.league.commands import Rejected
 from leaguekit.league.events import Event, decode, encode
+from leaguekit.league.fold import apply, fold
 from leaguekit.league.registration import Applicant
 from leaguekit.league.results import MAX_FAILURES, MAX_VOIDS
 from leaguekit.league.snapshot import restore, save
-from leaguekit.league.state import League, fold
+from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 from tests.league.play import Play, drawn, failed, whole, won
 
@@ -39,7 +40,7 @@ def test_at_every_point_the_log_so_far_makes_the_state_so_far() -> None:
     log = [decode(line) for line in whole().log]
     league = League()
     for number, event in enumerate(log, start=1):
-        league.apply(event)
+        apply(league, event)
         assert fold(log[:number]).digest() == league.digest()
 
 
@@ -54,7 +55,7 @@ def test_different_leagues_have_different_digests() -> None:
 
 def test_what_is_no_event_is_not_applied() -> None:
     with pytest.raises(TypeError, match="not an event"):
-        League().apply("nonsense")
+        apply(League(), "nonsense")
 
 
 def test_every_event_carries_its_time() -> None:

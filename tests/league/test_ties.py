@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from leaguekit.league import events as e
 from leaguekit.league import snapshot
 from leaguekit.league.audit import Audit
+from leaguekit.league.fold import apply
 from leaguekit.league.sentences import EventFormatter
 from leaguekit.league.settings import Settings, with_game
 from leaguekit.league.standings import PlacedRow
@@ -190,7 +191,7 @@ def test_the_league_commits_to_its_seed_when_it_is_created() -> None:
 def test_a_league_of_an_older_release_keeps_the_id_as_its_last_tie_break() -> None:
     league, audit = League(), Audit()
     for number, text in enumerate(VERSION_1, 1):
-        league.apply(e.decode(text))
+        apply(league, e.decode(text))
         audit.take(number, text)
     assert audit.close() == []
     assert league.settings.tie_breaks == BY_ID

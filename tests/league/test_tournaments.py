@@ -12,10 +12,10 @@ from leaguekit.formats.knockout import Knockout
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
 from leaguekit.league.audit import Audit
+from leaguekit.league.fold import fold
 from leaguekit.league.sentences import sentence
 from leaguekit.league.settings import Settings, format_fault, plain_format
 from leaguekit.league.snapshot import restore, save
-from leaguekit.league.state import fold
 from leaguekit.league.tournaments import draws_more
 from leaguekit.manager.pairing_engine import Py4Swiss
 from leaguekit.protocol.errors import ProtocolError
@@ -181,6 +181,29 @@ class TestSwiss:
         assert fold(map(e.decode, play.log)).digest() == play.league.digest()
         restored, _ = restore(save(play.league, len(play.log)))
         assert restored.digest() == play.league.digest()
+
+    def test_a_player_that_left_before_the_start_comes_back_as_a_late_player(self) -> None:
+        play = Play(players=5, referees=2, format="swiss(rounds=3)")
+        play.do(commands.withdraw(play.league, "P02", "ill", play.now))
+        play.begin().play_round()
+        assert play.league.seeding == ["P01", "P03", "P04", "P05"]
+        play.do(commands.readmit(play.league, "P02", "well", play.now))
+        assert (play.league.seeding[-1], play.league.table.rows["P02"].unplayed) == ("P02", 1)
+        play.draw()
+        second = play.league.rounds[1]
+        assert "P02" in {player for name in second.matches for player in play.match(name).players} | {*second.byes}
+        play.play_all()
+        assert findings(play.log) == []
+        assert restore(save(play.league, len(play.log)))[0].digest() == play.league.digest()
+
+    def test_after_the_last_draw_it_does_not_come_back(self) -> None:
+        play = Play(players=5, referees=2, format="swiss(rounds=1)")
+        play.do(commands.withdraw(play.league, "P02", "ill", play.now))
+        play.begin()
+        with pytest.raises(ProtocolError, match="P02 left before the start, and the last round is drawn"):
+            commands.readmit(play.league, "P02", "well", play.now)
+        returned = e.encode(e.PlayerReadmitted(at=play.now, player_id="P02", reason="well"))
+        assert "the return of a player that is in the schedule" in findings([*play.log, returned])[0]
 
     @pytest.mark.parametrize(
         ("seeding", "seeds", "wanted"),

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from leaguekit.agents.credentials import credentials_in
 from leaguekit.agents.world import World
 from leaguekit.manager.broadcasts import Broadcasts, EncodedMessage, Recipient, encode_message
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import decode
+from leaguekit.protocol.rpc import request
 from leaguekit.transport.base import CallerLate, CallerUnable, HttpAnswer, Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
+from leaguekit.transport.server.pending_requests import BYTES_BEFORE_ADMISSION
 from tests.agents.leagues import BEGAN, LEAGUE, Hall, in_virtual_time, lost_by_silence, silent, url_of, won
 from tests.marks import proves
 
@@ -90,6 +93,13 @@ def test_an_encoded_message_is_the_message_with_each_receivers_own_token() -> No
     assert isinstance(read, m.RoundCompleted)
     assert read.auth_token == "drv-abc"
     assert read.round_id == 1
+
+
+def test_a_receiver_finds_its_token_in_the_beginning_of_a_long_message() -> None:
+    """A player or a referee reads no more of a message if the token is not there."""
+    made = EncodedMessage("notify", "NOTE", json.dumps({"text": 2 * BYTES_BEFORE_ADMISSION * "x"}).encode())
+    body = request(made.method, made.params("drv-abc"), 1)
+    assert credentials_in(body[:BYTES_BEFORE_ADMISSION]).auth_token == "drv-abc"
 
 
 @in_virtual_time

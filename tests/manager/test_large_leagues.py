@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from leaguekit.league import queries
+from leaguekit.manager import league_messages, publishing
 from leaguekit.manager.publishing import StandingsPublisher
 from leaguekit.manager.views import rounds_view
+from leaguekit.protocol.decoding import decode
 from leaguekit.store.disk import DISK, Disk
 from leaguekit.store.files import PAUSES_PER_WRITE, Views, ViewWriter, as_json
-from tests.agents.leagues import LEAGUE, Hall, in_virtual_time
-from tests.league.play import whole, won
+from tests.agents.leagues import BEGAN, LEAGUE, Hall, in_virtual_time
+from tests.league.play import Play, whole, won
 
 MEASURE = Path(__file__).parents[2] / "benchmarks" / "memory.py"
 PLAYERS = 150
@@ -39,10 +41,12 @@ def test_a_result_takes_at_most_a_kilobyte_and_files_and_tasks_stay_as_many() ->
     assert found["tasks"][-1] <= found["tasks"][0]
 
 
+@pytest.mark.parametrize(("seconds_per_player", "times"), [(0.0, [0, 1]), (0.3, [0, 3])])
 @in_virtual_time
 async def test_standings_are_made_only_as_often_as_anybody_is_sent_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds_per_player: float, times: list[float]
 ) -> None:
+    monkeypatch.setattr(publishing, "PAUSE_SECONDS_PER_PLAYER", seconds_per_player)
     made: list[float] = []
 
     def noted(self: StandingsPublisher, round_id: int) -> Any:
@@ -59,10 +63,25 @@ async def test_standings_are_made_only_as_often_as_anybody_is_sent_them(
             await referee.report(name)
             await asyncio.sleep(0.1)
         await asyncio.sleep(5)
-        assert [round(at - began, 1) for at in made] == [0, 1]
+        assert [round(at - began, 1) for at in made] == times
         for player in players:
             last = player.got("LEAGUE_STANDINGS_UPDATE")[-1]
             assert sum(row["played"] for row in last.params["standings"]) == 8
+
+
+def test_of_many_matches_a_player_is_announced_the_first_ones_and_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(league_messages, "MAX_ANNOUNCED", 3)
+    play = Play(players=12, referees=2)
+    play.begin()
+    names = play.league.rounds[0].matches
+    messages = league_messages.round_announcements(play.league, 1, names, BEGAN)
+    assert messages.keys() == play.league.players.keys()
+    for number, name in enumerate(names):
+        for player in play.league.matches[name].players:
+            announced = [match.match_id for match in decode(messages[player].body).matches]
+            assert announced == (names[:3] if number < 3 else [*names[:2], name])
+    whole_round = decode(league_messages.round_announcement(play.league, 1, names, BEGAN).body)
+    assert [match.match_id for match in whole_round.matches] == names
 
 
 @in_virtual_time

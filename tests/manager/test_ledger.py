@@ -11,9 +11,10 @@ import pytest
 
 from leaguekit.league import commands
 from leaguekit.league import events as e
+from leaguekit.league.fold import fold
 from leaguekit.league.settings import Settings
 from leaguekit.league.snapshot import restore, save
-from leaguekit.league.state import League, fold
+from leaguekit.league.state import League
 from leaguekit.manager.ledger import SNAPSHOT, Ledger
 from leaguekit.store.base import Stored, StoreError
 from leaguekit.store.memory import MemoryDisk, MemoryLog

@@ -15,7 +15,7 @@ from leaguekit.league import snapshot
 from leaguekit.league.events import ResultRecorded, decode
 from leaguekit.league.figures import figures
 from leaguekit.league.flat_tables import LeagueTables
-from leaguekit.league.state import fold
+from leaguekit.league.fold import fold
 from leaguekit.player.context import Context, Forfeit, Move
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.messages import MoveInfo, MoveOrigins

@@ -204,8 +204,12 @@ def _children(program: Program) -> list[psutil.Process]:
 def test_a_host_that_is_interrupted_says_how_to_go_on_and_comes_back_with_all_its_referees(tmp_path: Path) -> None:
     began = ("host", "--port", "0", "--referees", "2", "--data-dir", tmp_path, "--start-when", "players=2,referees=2")
     with Program(*began) as host:
+        url = host.said(r"League \S+ is at (http://\S+)")[1]
         host.said("is registered: Referee 1")
         host.said("is registered: Referee 2")
+        # The manager knows them. They come back if they know it, too.
+        while len(list(tmp_path.glob("agents/*/referee-*/state.json"))) < 2:
+            league("status", "--manager", url)
         host.process.send_signal(signal.SIGINT)
         assert host.ended() == 130
         told = shlex.split(host.said("Start it again, at the same address and port, with: (.*)")[1])

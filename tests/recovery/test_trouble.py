@@ -11,16 +11,18 @@ import resource
 import signal
 import sqlite3
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from leaguekit.cli import CommandError, stored_plans
 from leaguekit.cli.operate import call
+from leaguekit.league import events as e
 from leaguekit.league.settings import Settings
 from leaguekit.protocol import times
 from leaguekit.store.memory import MemoryLog
@@ -197,11 +199,25 @@ def test_the_same_command_goes_on_with_the_same_league_and_says_no_second_admin_
 
 def test_settings_from_a_file_are_compared_as_well() -> None:
     settings = Settings(league_id="spring", seed_hex="00", tie_breaks=("wins",))
-    stored_plans.check_requested_settings(
-        settings, {"league_id": "spring", "announce_lead": 60, "tie_breaks": ["wins"]}, "x.db"
-    )
-    with pytest.raises(CommandError, match="has max_players = 1000, not 9"):
-        stored_plans.check_requested_settings(settings, {"max_players": 9}, "x.db")
+
+    changed = e.SettingsChanged(at="2026-01-01T10:00:00Z", settings={"title": "Cup", "announce_lead": 5.0}, reason="")
+
+    def check(asked: dict[str, Any], *in_file: str, later: Sequence[e.Event] = ()) -> None:
+        async def check() -> None:
+            log = MemoryLog()
+            await log.append([*map(e.encode, later)])
+            await stored_plans.check_requested_settings(log, settings, asked, "x.db", in_file)
+
+        asyncio.run(check())
+
+    check({"league_id": "spring", "announce_lead": 60, "tie_breaks": ["wins"]})
+    with pytest.raises(CommandError, match=r"has max_players = 1000, not 9\. Leave max_players of the file out"):
+        check({"max_players": 9}, "max_players")
+    # A setting that was changed may be as it was, or as it is.
+    for lead in (60, 5):
+        check({"announce_lead": lead, "title": "Cup"}, later=[changed])
+    with pytest.raises(CommandError, match=r"has title = 'Cup', not 'Match'\. Leave --title out"):
+        check({"title": "Match"}, later=[changed])
 
 
 def started(log: MemoryLog, when: tuple[int, int] | None, time_of_day: str | None) -> stored_plans.StartPlan:

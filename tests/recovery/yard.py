@@ -16,6 +16,7 @@ from typing import Any, Self
 from leaguekit.cli import CommandError
 from leaguekit.cli.operate import call
 from leaguekit.league import events as e
+from leaguekit.league.fold import apply
 from leaguekit.league.state import League
 from leaguekit.store.opening import open_reader
 
@@ -141,7 +142,7 @@ def table(events: Iterable[e.Event]) -> list[tuple[Any, ...]]:
     """The standings that a log makes, each row whole."""
     league = League()
     for event in events:
-        league.apply(event)
+        apply(league, event)
     assert league.state == "LEAGUE_COMPLETED"
     return [
         (row.rank, row.player_id, row.played, row.wins, row.draws, row.losses, row.points)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,13 @@ from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES, Game, Outcome, Question
 from leaguekit.league.settings import Settings, with_game
 from leaguekit.match.draw import league_seed
-from leaguekit.player import search
+from leaguekit.player import move_limit, search
 from leaguekit.player.context import Context, Forfeit, Move, Strategy
+from leaguekit.player.move_limit import limited_moves
 from leaguekit.player.strategies import STRATEGIES, strategies_for
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim import loop
-from leaguekit.sim.direct import AsyncStrategyError, DirectLeague, Entrant, GameBrokeDown
+from leaguekit.sim.direct import CALLER, DirectLeague, Entrant, GameBrokeDown, UnusableStrategy
 from tests.agents.leagues import Hall
 
 LEAGUE = "league_2025_even_odd"
@@ -207,7 +209,20 @@ def test_a_strategy_that_must_be_awaited_cannot_be_asked() -> None:
     async def choose(ctx: Context) -> Any:
         return ctx.valid_options[0]
 
-    with pytest.raises(AsyncStrategyError, match="the strategy of Player 1 is asynchronous"):
+    with pytest.raises(UnusableStrategy, match="the strategy of Player 1 is asynchronous"):
+        direct("even_odd", (choose, "random")).play(1)
+
+
+def test_a_strategy_that_does_not_return_is_named_with_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def choose(ctx: Context) -> Any:
+        while True:
+            # Even if it handles what is raised in it.
+            with contextlib.suppress(Exception):
+                ctx.random.random()
+
+    monkeypatch.setattr(move_limit, "MOVE_SECONDS", 0.25)
+    why = rf"the strategy of Player 1 took longer than 0.25 s for a move \(line \d+ of {Path(__file__).name}\)"
+    with limited_moves(CALLER), pytest.raises(UnusableStrategy, match=why):
         direct("even_odd", (choose, "random")).play(1)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from leaguekit.league import events as e
 from leaguekit.league import queries
-from leaguekit.league.state import fold
+from leaguekit.league.fold import fold
 from leaguekit.sim.checks import find_violations
 from leaguekit.sim.faults import FaultPlan
 from leaguekit.sim.outcome import LeagueSetup, Outcome

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from leaguekit.league import events as e
-from leaguekit.league.state import fold
+from leaguekit.league.fold import fold
 from leaguekit.sim.campaign import FORMATS, Scenario, random_scenario, run_scenario
 from leaguekit.sim.checks import find_violations
 from leaguekit.sim.faults import FaultKind, FaultPlan, make_fault_plan

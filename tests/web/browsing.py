@@ -105,7 +105,7 @@ class Visit:
         rows = self.page.locator(".standings tbody tr").evaluate_all(
             "rows => rows.map(row => [row.dataset.key, ...[...row.cells].map(cell => cell.textContent)])"
         )
-        return [(row[1], row[0], *row[5:8], row[-1]) for row in rows]
+        return [(row[1], row[0], *row[6:9], row[-1]) for row in rows]
 
     def ended(self) -> None:
         """Close the page, and check that it did nothing that it must not."""
@@ -128,7 +128,13 @@ def expected_table(base: str) -> list[tuple[str, ...]]:
 
 @contextmanager
 def served(
-    log: list[bytes], settings: Settings, root: Path, reports: Queue[MatchProgress] | None = None
+    log: list[bytes],
+    settings: Settings,
+    root: Path,
+    reports: Queue[MatchProgress] | None = None,
+    *,
+    start_when: tuple[int, int] | None = None,
+    gateway_page: str | None = None,
 ) -> Iterator[str]:
     """Where a manager that resumes the league of this log has its dashboard, in a thread of its own.
 
@@ -143,7 +149,9 @@ def served(
 
     async def main() -> None:
         caller, end = HttpCaller(AddressPolicy.local()), asyncio.Event()
-        manager = Manager(World(caller, root), MemoryLog(disk), settings, f"{base}/mcp", ADMIN)
+        world = World(caller, root)
+        manager = Manager(world, MemoryLog(disk), settings, f"{base}/mcp", ADMIN, gateway_page=gateway_page)
+        manager.runner.start_when = start_when
         await manager.open()
         server = manager_server(manager, socket, web=Dashboard)
         await server.start()

@@ -16,8 +16,9 @@ import msgspec
 import pytest
 
 from leaguekit.league import commands
-from leaguekit.league.events import decode
+from leaguekit.league.events import PlayerRegistered, decode
 from leaguekit.league.figures import figures
+from leaguekit.league.fold import apply
 from leaguekit.league.state import League
 from leaguekit.protocol.messages import BrokenRule, TranscriptEntry
 from leaguekit.store.base import Stored, StoreError
@@ -299,6 +300,17 @@ def test_what_was_really_said_stands_with_the_message_before_it_without_addresse
     assert (refused.text, refused.wire) == ("E003: no accept", ["<html>"])
 
 
+@pytest.mark.parametrize(("path", "way"), [("/nothing", "./"), ("/rounds/2/", "../../"), ("/static/nothing.js", "../")])
+@in_virtual_time
+async def test_a_browser_gets_a_page_with_links_where_nothing_is(path: str, way: str, tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        answer = await get(Dashboard(hall.manager), path, accept="text/html,*/*")
+        page = answer.body.decode()
+        assert answer.status == 404
+        assert f'href="{way}#/"' in page
+        assert f'href="{way}static/style.css"' in page
+
+
 @in_virtual_time
 async def test_what_is_not_there_or_asked_wrongly_is_said_in_a_sentence(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
@@ -456,13 +468,25 @@ async def test_what_operators_did_is_marked_and_kept_whatever_happens_after_it(t
 IDLE = SimpleNamespace(progress={}, start_when=None, start_at=None, waits_for=[])
 
 
+def test_news_say_that_an_agent_is_back_that_registers_again() -> None:
+    play = Play(players=1, referees=0)
+    projection = Projection(play.league, IDLE)
+    (registered,) = [event for event in map(decode, play.log) if isinstance(event, PlayerRegistered)]
+    projection.apply(2, registered)
+    projection.apply(7, registered)
+    expected = ["P01 is registered: Agent 1", "P01 is back: Agent 1"]
+    assert [one.text for one in projection.live(BEGAN).news.values()] == expected
+    # As a page of earlier events is made.
+    assert [projection.news_item(number, registered).text for number in (2, 7)] == expected
+
+
 def test_changes_lead_from_each_state_of_a_league_to_the_next() -> None:
     league = League()
     projection = Projection(league, IDLE)
     before, state, changes = None, {}, 0
     for number, text in enumerate(whole().log, start=1):
         event = decode(text)
-        league.apply(event)
+        apply(league, event)
         projection.apply(number, event)
         live = projection.live(BEGAN)
         expected = json.loads(msgspec.json.encode(live))
@@ -505,7 +529,7 @@ def test_movement_is_since_the_round_before_whatever_happens(played: Callable[[]
     seen = set()
     for number, text in enumerate(played().log, start=1):
         event = decode(text)
-        league.apply(event)
+        apply(league, event)
         projection.apply(number, event)
         movements = {row.id: row.movement for row in projection.standings()}
         assert movements == {line.player_id: line.movement for line in figures(league).lines}
@@ -530,7 +554,7 @@ def test_changes_lead_through_the_pairings_of_each_view(text: str, view: str) ->
     state: dict[str, api_types.Pairing] = {}
     before = None
     for number, line in enumerate(play.log, start=1):
-        league.apply(decode(line))
+        apply(league, decode(line))
         projection.apply(number, decode(line))
         live = projection.live(BEGAN)
         if before is not None and (changed := change(before, live)) is not None:

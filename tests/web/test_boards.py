@@ -101,6 +101,8 @@ def test_a_replay_goes_by_buttons_by_keys_and_by_itself_and_leads_to_other_match
         log = thread.submit(played, name, "random", "frequency", "random").result().log
     with served(log, Settings(league_id=LEAGUE), tmp_path) as base:
         visit = Visit(browser, base)
+        # This reader wants no motion: the replay does not begin by itself.
+        visit.page.emulate_media(reduced_motion="reduce")
         page = visit.open("matches/R2M1")
         steps = page.get_by_role("group", name="Steps of the game")
         pieces = page.locator(f".game .picture {drawn}")
@@ -129,10 +131,20 @@ def test_a_replay_goes_by_buttons_by_keys_and_by_itself_and_leads_to_other_match
         expect(steps.get_by_role("button", name="Play")).to_be_visible()
         # The focus is on the button.
         page.keyboard.press("Shift+ArrowRight")
-        expect(page.locator("h1")).to_contain_text("R3M1")
+        expect(page.locator("main")).to_contain_text("match R3M1")
         page.get_by_role("link", name="← R2M1").click()
-        expect(page.locator("h1")).to_contain_text("R2M1")
+        expect(page.locator("main")).to_contain_text("match R2M1")
         at(last)
+        with page.expect_download() as saved:
+            steps.get_by_role("button", name="Save as a picture").click()
+        assert saved.value.suggested_filename == "R2M1.png"
+        assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+        page.emulate_media(reduced_motion="no-preference")
+        page.get_by_role("link", name="R3M1 →").click()
+        expect(steps.get_by_role("button", name="Pause")).to_be_visible()
+        at(1)
+        page.keyboard.press("Space")
+        expect(steps.get_by_role("button", name="Play")).to_be_visible()
         visit.ended()
 
 
@@ -152,6 +164,7 @@ def test_the_pictures_of_a_long_match_are_loaded_as_they_are_needed(
         visit = Visit(browser, base)
         asked: list[str] = []
         visit.page.on("request", lambda request: asked.append(request.url.partition("/api/pictures/")[2]))
+        visit.page.emulate_media(reduced_motion="reduce")
         page = visit.open("matches/R1M1")
         steps = page.get_by_role("group", name="Steps of the game")
         expect(page.locator(".game pre")).to_have_text("played: 120")
@@ -192,3 +205,22 @@ class Counting(RockPaperScissors):
 
     def view(self, position: Any, side: Side | None) -> dict[str, Any]:
         return {"played": position}
+
+
+@pytest.mark.long
+def test_a_match_that_has_not_begun_says_when_it_does_and_how_its_players_have_played(
+    browser: Browser, tmp_path: Path
+) -> None:
+    play = Play(players=2, referees=1, rounds="double").begin()
+    play.record("R1M1")
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        page = visit.open("matches/R2M1")
+        main = page.locator("main")
+        expect(main).to_contain_text("Its round begins after round 1.")
+        for side in ("Number 1: 1 won, 0 drawn, 0 lost", "Number 2: 0 won, 0 drawn, 1 lost"):
+            expect(page.locator(".sides")).to_contain_text(side)
+        page.get_by_role("link", name="Last meeting: R1M1").click()
+        expect(main).to_contain_text("match R1M1")
+        expect(page.get_by_role("heading", name="Earlier meetings")).to_have_count(0)
+        visit.ended()

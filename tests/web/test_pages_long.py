@@ -61,7 +61,7 @@ def test_a_league_of_12_plays_while_the_page_is_open_and_a_killed_manager_does_n
         expect(page.locator("#connection")).to_be_hidden(timeout=PATIENCE_MS)
         expect(page.locator(".champion")).to_contain_text("Champion", timeout=PATIENCE_MS)
         expect(page.locator("#said")).to_contain_text("Champion")
-        expect(page.locator(".playing")).to_contain_text("No match at the moment")
+        expect(page.locator(".podium li")).to_have_count(3)
         assert loads == []
         assert visit.table() == expected_table(base)
         with ThreadPoolExecutor(1) as thread:
@@ -198,6 +198,40 @@ def _compressed_size(url: str) -> int:
         return len(answer.read())
 
 
+def test_the_pages_of_a_table_on_a_wall_turn_by_themselves(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=30, referees=1).begin()
+    play.record("R1M1")
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=(1920, 1080))
+        visit.page.clock.install()
+        page = visit.open("rounds")
+        page.get_by_role("button", name="Wall").click()
+        seen = set()
+        rows = page.locator(".standings tbody tr")
+        for _ in range(3):
+            expect(page.locator(".standings .count")).to_contain_text("of 30")
+            expect(rows.last).to_be_in_viewport(ratio=1)
+            names = rows.evaluate_all("rows => rows.map(row => row.dataset.key)")
+            assert len(names) <= 12
+            assert not seen & set(names)
+            seen |= set(names)
+            page.clock.fast_forward(10_000)
+        assert len(seen) == 30
+        page.keyboard.press("Escape")
+        expect(rows).to_have_count(30)
+        visit.ended()
+
+
+def test_all_links_to_pages_are_in_one_line_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    play = whole()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=(375, 700))
+        links = visit.open().locator("#pages a")
+        assert len({box["y"] for link in links.all() if (box := link.bounding_box()) is not None}) == 1
+        expect(links.last).to_be_in_viewport(ratio=1)
+        visit.ended()
+
+
 def test_the_operator_acts_from_the_page_and_sees_each_act_as_an_event(browser: Browser, tmp_path: Path) -> None:
     play = Play(players=4)
     play.referee(1)
@@ -252,12 +286,23 @@ def test_the_operator_acts_from_the_page_and_sees_each_act_as_an_event(browser: 
         card.get_by_role("button", name="Make seats").click()
         page.get_by_role("button", name="Yes: make seats").click()
         expect(card.locator("code")).to_have_count(2)
-        expect(card.get_by_role("cell", name="Ada Lovelace")).to_have_count(2)
+        expect(card.get_by_text("Ada Lovelace")).to_have_count(2)
         # The other operator sees them too, but not their codes; and a player that has left may still have won.
         expect(theirs.get_by_role("button", name="Revoke S02")).to_be_visible()
         expect(theirs.locator("code")).to_have_count(0)
         theirs.get_by_label("Outcome").select_option("P03")
         another.ended()
+        # Matches and players are chosen from lists: those of a round, which can be played again or corrected.
+        card = page.locator(".card", has=page.get_by_role("heading", name="A result"))
+        card.get_by_label("Match").select_option("R1M1")
+        card.get_by_label("Outcome").select_option("draw")
+        card.get_by_role("button", name="Correct").click()
+        expect(page.locator("dialog")).to_contain_text("R1M1: Agent")
+        page.get_by_role("button", name="Yes: correct").click()
+        expect(page.locator(".log .operator").first).to_contain_text("R1M1")
+        expect(card.get_by_label("Match").locator("option[value=R1M1]")).to_contain_text("1 : 1")
+        again = page.locator(".card", has=page.get_by_role("heading", name="A match", exact=True))
+        again.get_by_label("Match").select_option("R1M1")
         # Nothing that opens anything is left behind for the next who uses this browser.
         assert page.evaluate("JSON.stringify(localStorage)") == "{}"
         page.get_by_role("button", name="Leave").click()

@@ -202,7 +202,7 @@ def test_the_first_matches_in_play_are_drawn_once_for_each_report(monkeypatch: p
     monkeypatch.setattr(pictures, "match_picture", lambda _game, match, _report: made.append(match.id) or GRID)
     names = [f"R1M{number}" for number in range(1, MAX_DRAWN + 5)]
     reports = {name: reported(play, name) for name in names}
-    live, playing = LivePictures(), [play.match(name) for name in reversed(names)]
+    live, playing = LivePictures(), [play.match(name) for name in names]
     live.update("even_odd", playing, reports)
     live.update("even_odd", playing, reports)
     assert sorted(made) == sorted(names[:MAX_DRAWN])
@@ -238,3 +238,23 @@ async def test_the_pictures_of_a_match_come_in_parts_and_its_page_leads_to_the_n
             ("R3M1", None),
         ]
         assert (await get(dashboard, "/api/pictures/R9M9")).status == 404
+
+
+def test_a_board_stays_until_its_match_is_over_and_then_the_most_interesting_one_takes_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    play = Play(players=40, referees=10).begin()
+    monkeypatch.setattr(pictures, "match_picture", lambda *_: GRID)
+    live, playing = LivePictures(), [play.match(name) for name in play.in_play]
+    reports = {match.id: reported(play, match.id) for match in playing}
+
+    def drawn() -> list[str]:
+        return [match.id for match in playing if live.get(match.id) is not None]
+
+    live.update("even_odd", playing, reports)
+    assert drawn() == play.in_play[:MAX_DRAWN]
+    over, others = playing[0], playing[1:]
+    # Other matches have become more interesting. What is drawn stays.
+    live.update("even_odd", others[::-1], reports)
+    assert set(drawn()) == {*play.in_play[1:MAX_DRAWN], others[-1].id}
+    assert over.id not in drawn()

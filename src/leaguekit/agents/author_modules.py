@@ -28,8 +28,7 @@ def load_file(path: Path) -> ModuleType:
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise ModuleNotLoaded(f"There is no file {str(path)!r}.")
-    if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))
+    _search(str(path.parent))
     sys.modules[name] = module = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -42,14 +41,21 @@ def load_file(path: Path) -> ModuleType:
 def import_module(name: str) -> ModuleType:
     """The module of a name, which may be in the current directory. Raises ModuleNotLoaded."""
     # An installed command does not look for modules in the current directory.
-    if (here := os.getcwd()) not in sys.path:  # noqa: PTH109 - sys.path contains strings
-        sys.path.insert(0, here)
+    here = os.getcwd()  # noqa: PTH109 - sys.path contains strings
+    _search(here)
     try:
         return importlib.import_module(name)
     except Exception as error:
         missing = isinstance(error, ModuleNotFoundError) and error.name in (name, name.partition(".")[0])
         why = f"there is no such module in {here}" if missing else f"{type(error).__name__}: {error}"
         raise ModuleNotLoaded(f"The module {name!r} cannot be imported: {why}.") from error
+
+
+def _search(folder: str) -> None:
+    """Look for modules in a folder: before installed packages, but not before Python's own (``random``)."""
+    if folder not in sys.path:
+        installed = (place for place, one in enumerate(sys.path) if one.endswith(("site-packages", "dist-packages")))
+        sys.path.insert(next(installed, len(sys.path)), folder)
 
 
 def _describe(error: Exception, path: Path) -> str:

@@ -14,7 +14,12 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:  # type: ignore[override]
         """Parse arguments. The parser of the command itself reports what is left over, with its own usage."""
-        options, rest = super().parse_known_args(args, namespace)
+        given = [*(args or ())]
+        options, rest = super().parse_known_args(given, namespace)
+        first = next((number for number, one in enumerate(given) if one.startswith("-")), len(given))
+        if rest and given[first:][-len(rest) :] == rest:
+            # argparse takes arguments that may be left out only before the options, as in `seats new 5 --json`.
+            options, rest = super().parse_known_args([*given[:first], *rest, *given[first : -len(rest)]], namespace)
         if rest:
             self.error(self._describe_rest(rest))
         return options, rest

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 
 from leaguekit.agents.tasks import cancel
 from leaguekit.league import events as e
-from leaguekit.league.sentences import PLAYER, name_players_once, sentence
+from leaguekit.league.sentences import PLAYER, name_players_once, registered_id, sentence
 from leaguekit.league.state import League
 from leaguekit.league.ties import first_place
 from leaguekit.manager.ledger import Ledger
@@ -52,7 +52,7 @@ class EventPrinter:
             return
         self._lines.append(event_line(event, self._ledger.league, self._known))
         if isinstance(event, e.PlayerRegistered | e.RefereeRegistered):
-            self._known.add(_registered_id(event))
+            self._known.add(registered_id(event))
         if isinstance(event, e.LeagueCompleted):
             self._lines += _replaced_moves(self._ledger.league)
         if self._task is None:
@@ -73,10 +73,8 @@ def event_line(event: e.Event, league: League, known: Collection[str] = ()) -> s
 
     ``league`` is the league after the event, and ``known`` are the agents that had registered before it.
     """
-    text = sentence(event)
+    text = sentence(event, known)
     match event:
-        case e.PlayerRegistered() | e.RefereeRegistered() if _registered_id(event) in known:
-            text = f"{_registered_id(event)} is back: {event.meta.display_name}"
         case e.RegistrationRefused() if event.address:
             text = f"{text}. It came from {event.address}"
         case e.RoundCompleted() if leaders := _leaders(league):
@@ -87,10 +85,6 @@ def event_line(event: e.Event, league: League, known: Collection[str] = ()) -> s
     if not isinstance(event, e.PlayerRegistered | e.RegistrationRefused):
         text = _add_names(text, league)
     return f"{times.parse_timestamp(event.at).astimezone():%H:%M:%S}  {text}"
-
-
-def _registered_id(event: e.PlayerRegistered | e.RefereeRegistered) -> str:
-    return event.player_id if isinstance(event, e.PlayerRegistered) else event.referee_id
 
 
 def _add_names(text: str, league: League) -> str:

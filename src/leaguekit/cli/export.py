@@ -15,7 +15,7 @@ from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import csv_row, json_line
 from leaguekit.formats import FormatError
 from leaguekit.league.flat_tables import PERSON_COLUMNS, AgentRow, LeagueTables, ResultRow
-from leaguekit.league.sentences import EventFormatter, sentence
+from leaguekit.league.sentences import EventFormatter
 from leaguekit.league.standings import PlacedRow
 from leaguekit.league.tournaments import tournament_report
 from leaguekit.protocol.plain_text import sanitize_line
@@ -114,7 +114,7 @@ async def _rows(what: str, listing: LeagueTables, reader: LogReader, *, endpoint
         async for one in stores.iterate_events(reader):
             event = stores.decode_event(one)
             person = people.get(getattr(event, "player_id", ""), {})
-            yield {"number": one.number} | teller.as_json(event) | {"text": sentence(event)} | person
+            yield {"number": one.number} | teller.as_json(event) | {"text": teller.as_text(event)} | person
         return
     rows: dict[str, Iterable[Any]] = {
         "results": listing.results(),

@@ -97,9 +97,9 @@ def check(settings: Settings) -> None:
             raise CommandError(str(error)) from None
 
 
-def load(text: str) -> None:
-    """Make a format known here. Raises CommandError."""
+def load(text: str, name: str = "") -> None:
+    """Make a format known here, by this name or else as it is written. Raises CommandError."""
     try:
-        load_format(text)
+        load_format(text, name)
     except FormatError as error:
         raise CommandError(f"--format: {error}") from error

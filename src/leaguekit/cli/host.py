@@ -8,7 +8,10 @@ import contextlib
 import shlex
 import socket
 from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
 from secrets import token_bytes
+from urllib.parse import unquote
 
 from leaguekit.agents import serving
 from leaguekit.agents.game_loading import is_in_file
@@ -57,10 +60,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     settings = manager.settings_from(options)
     when = manager.check_options(options)
+    if options.store is None and options.league_id is not None:
+        _warn_of_new_league(options.data_dir, options.league_id)
     if options.store is None:
         # The command to continue needs the id.
         options.league_id = settings.league_id
     store = options.store or manager.default_store(options.data_dir, settings.league_id)
+    asyncio.run(manager.check_store(options, store))
     asyncio.run(stored_plans.recall_listening(options, store))
     if options.referees is None:
         options.referees = max(1, asyncio.run(stored_plans.count_referees(store)))
@@ -90,6 +96,14 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
+def _warn_of_new_league(data_dir: Path, league_id: str) -> None:
+    """Print that a league is new if there is one with a similar id, which may be meant."""
+    stores = [*data_dir.glob("agents/*/manager/league.db")]
+    known = [unquote(store.parent.parent.name) for store in stores]
+    if league_id not in known and (near := get_close_matches(league_id, known, 1)):
+        program.print_notice(f"{league_id} is a new league. To go on with {near[0]}, give --league-id {near[0]}")
+
+
 def _start(options: argparse.Namespace, processes: Processes) -> str:
     """Start all processes. Returns the command that starts them again."""
     sock = listen(options.host, options.port)
@@ -106,6 +120,7 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     chosen += ["--require-seat"] if options.require_seat else []
     chosen += ["--strict-referees"] if options.strict_referees else []
     own = _repeat("--own", [*endpoints, *gateway_urls])
+    own += _repeat("--gateway-page", [program.dashboard_url(one) for one in gateway_urls])
     # The referees register with a code that is passed only to them and the manager.
     code = {serving.REFEREE_CODE_VARIABLE: new_code(token_bytes(ENTROPY_BYTES))}
     processes.start("manager", sock, "manager", *shared, "--port", str(options.port), *chosen, *own, secrets=code)

@@ -9,7 +9,7 @@ import sys
 from leaguekit.cli import stores
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
-from leaguekit.league.sentences import EventFormatter, name_players_once
+from leaguekit.league.sentences import EventFormatter, name_players_once, registered_id
 from leaguekit.protocol.ids import match_id
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
@@ -48,7 +48,7 @@ async def _print_log(reader: LogReader, options: argparse.Namespace) -> int:
         async for one in stores.iterate_events(reader, last):
             last, event = one.number, stores.decode_event(one)
             if isinstance(event, e.PlayerRegistered | e.RefereeRegistered):
-                one_id = event.player_id if isinstance(event, e.PlayerRegistered) else event.referee_id
+                one_id = registered_id(event)
                 agents[one_id] = event.meta.display_name
                 if agent is not None and agent.casefold() in (one_id.casefold(), event.meta.display_name.casefold()):
                     agent = one_id

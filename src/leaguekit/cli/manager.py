@@ -22,6 +22,7 @@ from leaguekit.agents.game_loading import NoSuchGame, absolute, known_name
 from leaguekit.cli import CommandError, formats, program, read_input, stored_plans
 from leaguekit.cli.arguments import add_game_option
 from leaguekit.cli.manager_client import read_admin_token
+from leaguekit.cli.stores import opened
 from leaguekit.games import game, parse_game
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import MAX_MATCHES, match_count
@@ -29,7 +30,7 @@ from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fa
 from leaguekit.match.draw import league_seed
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.store.base import MEMORY, EventLog, StoreError, is_postgres, redact_address
+from leaguekit.store.base import MEMORY, EventLog, LogReader, StoreError, is_postgres, redact_address
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
 from leaguekit.store.lock import WriterLock
@@ -121,6 +122,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="N", type=int, help="make all draws repeatable; it reveals the draws")
     # For `league host`: the URLs of its own referees and its gateway, which may be called whatever --allow says.
     parser.add_argument("--own", metavar="URL", action="append", default=[], help=argparse.SUPPRESS)
+    # For `league host`: the URL of the page of its gateway, which the dashboard links to.
+    parser.add_argument("--gateway-page", metavar="URL", help=argparse.SUPPRESS)
     # For `league run`: its n-th player is always P0n, and its plan is stored with the league.
     parser.add_argument("--grant-ids", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--run-plan", help=argparse.SUPPRESS)
@@ -293,6 +296,7 @@ async def _serve(
             keep=keep,
             max_per_address=options.max_per_address or MAX_PER_ADDRESS,
             own_servers=options.own,
+            gateway_page=options.gateway_page,
         )
         try:
             await manager.open()
@@ -387,7 +391,7 @@ async def _resolve_settings(
         _check_not_lost(store, default_store(options.data_dir, settings.league_id).with_name(ADMIN_TOKEN))
         _check_size(settings)
     else:
-        stored_plans.check_requested_settings(stored, requested_settings(options), store)
+        await _check_options(options, stored, log, store)
         _check_game(stored)
         formats.check(stored)
     if options.run_plan is not None:
@@ -395,6 +399,21 @@ async def _resolve_settings(
     else:
         await stored_plans.keep_listening(log, options)
     return stored or settings
+
+
+async def check_store(options: argparse.Namespace, store: str | Path) -> None:
+    """Raise CommandError if the options contradict the league in a store. What cannot be read is reported later."""
+    with contextlib.suppress(StoreError):
+        async with opened(store) as reader:
+            if (stored := await stored_plans.read_settings(reader)) is not None:
+                await _check_options(options, stored, reader, store)
+
+
+async def _check_options(options: argparse.Namespace, stored: Settings, log: LogReader, store: str | Path) -> None:
+    asked = requested_settings(options)
+    without_file = requested_settings(argparse.Namespace(**{**vars(options), "config": None}))
+    in_file = asked.keys() - without_file.keys()
+    await stored_plans.check_requested_settings(log, stored, asked, store, in_file)
 
 
 def _check_game(settings: Settings) -> None:

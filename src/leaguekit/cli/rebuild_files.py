@@ -8,6 +8,7 @@ from typing import Any
 
 from leaguekit.cli import stores
 from leaguekit.league.events import Event, ResultRecorded
+from leaguekit.league.fold import apply
 from leaguekit.league.state import League
 from leaguekit.manager.views import agents_view, rounds_view, standings_view
 from leaguekit.protocol.plain_text import sanitize_line
@@ -41,7 +42,7 @@ async def _rebuild(reader: LogReader, data_dir: Path) -> int:
     def take(event: Event) -> None:
         nonlocal created_at
         created_at = created_at or event.at
-        league.apply(event)
+        apply(league, event)
 
     await stores.feed_events(reader, take)
     views = [agents_view(league, paths, created_at), standings_view(league, paths), rounds_view(league, paths)]

@@ -13,11 +13,13 @@ from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
 from leaguekit.games.base import DEFAULT_GAME, Moves
 from leaguekit.league import events as e
+from leaguekit.league.fold import apply
 from leaguekit.league.outcomes import Judgement, judge
 from leaguekit.league.records import Match
 from leaguekit.league.sentences import EventFormatter, sentence
 from leaguekit.league.state import League
 from leaguekit.league.transcripts import check_transcript
+from leaguekit.protocol.ids import is_match_id
 from leaguekit.protocol.messages import MatchTranscript, TranscriptEntry
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.referee.transcripts import describe_message
@@ -40,6 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if is_match_id(options.store or "") and not is_match_id(options.match_id):
+        options.store, options.match_id = options.match_id, options.store
     return stores.run(options, lambda reader: _replay(reader, options.match_id, as_json=options.json))
 
 
@@ -47,7 +51,7 @@ async def _replay(reader: LogReader, name: str, *, as_json: bool) -> int:
     league, events = League(), list[e.Event]()
 
     def take(event: e.Event) -> None:
-        league.apply(event)
+        apply(league, event)
         if getattr(event, "match_id", None) == name:
             events.append(event)
 

@@ -40,6 +40,7 @@ PAGE = "index.html"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     stores.add_options(parser)
+    stores.add_format_option(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("report"), help="the folder (default report)")
     parser.add_argument("--public", action="store_true", help="leave the people of seats out of the CSV files")
     parser.add_argument(

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     summary = {"league_id": league_id, "backup": str(backup), "store": str(store), **copied._asdict()}
     missing = [name for name in (ADMIN_TOKEN, REFEREE_CODE) if not (default_file.parent / name).exists()]
     journals = sorted(map(str, default_file.parent.parent.glob("*/journal.jsonl")))
-    continue_command = _continue_command(store, options.data_dir)
+    continue_command = _continue_command(store, options.data_dir, "host" if journals else "manager")
     if options.json:
         print(json_line(summary | {"missing": missing, "journals": journals, "go_on": continue_command}))
         return 0
@@ -76,11 +76,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _continue_command(store: Path, data_dir: Path) -> str:
-    """The command that continues the league."""
+def _continue_command(store: Path, data_dir: Path, by_hand: str) -> str:
+    """The command that continues the league; ``by_hand`` unless it is `league run`."""
     more = [] if data_dir == Path("SHARED") else ["--data-dir", str(data_dir)]
     try:
         asyncio.run(stored_plans.read_run_plan(str(store)))
     except (CommandError, StoreError):
-        return shlex.join(["league", "manager", "--store", str(store), *more])
+        return shlex.join(["league", by_hand, "--store", str(store), *more])
     return stored_plans.resume_command(store, *more)

@@ -216,6 +216,8 @@ async def _print_news(manager: ManagerClient, status: dict[str, Any], display: R
     """Print the rounds that began and the matches that ended since the last poll."""
     if display.quiet or display.is_live:
         return
+    if not display.round and status["current_round"] and status["format"] != "round_robin":
+        display.print_line(f"  {status['format']}: {status['advancement']}")
     for round_id in range(max(1, display.round), status["current_round"] + 1):
         if round_id > display.round and display.paced and round_id > 1:
             standings = (await _ask_with_retries(manager, {"command": "standings"}))["standings"]
@@ -232,7 +234,8 @@ async def _print_news(manager: ManagerClient, status: dict[str, Any], display: R
 
 def print_waits(league: RunningLeague, status: dict[str, Any], display: RunDisplay) -> None:
     """Print what the league newly waits for since the last poll, and the command that helps."""
-    waits = list(status["waits_for"])
+    # The players that are not there yet are being started.
+    waits = [one for one in status["waits_for"] if not one.startswith("more players")]
     if status["paused"]:
         waits.append("the operator: it is paused")
     # Compare reasons without their details as well: the list of matches in a reason changes often.

@@ -88,7 +88,8 @@ def _params(options: argparse.Namespace) -> dict[str, Any]:
     if options.names is not None:
         return {"command": "seats_new", "people": _read_roster(options.names), "again": options.again}
     if len(what) != 1 or not what[0].isdecimal():
-        raise CommandError(f"say how many seats, such as `league seats new 30`, got {' '.join(what)!r}")
+        got = f", got {' '.join(what)!r}" if what else ""
+        raise CommandError(f"say how many seats, such as `league seats new 30`{got}")
     return {"command": "seats_new", "count": int(what[0])}
 
 
@@ -98,25 +99,27 @@ def _read_roster(path: Path) -> list[tuple[str, str]]:
         text = read_input(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise CommandError(f"{path} is not UTF-8. Save it as CSV in UTF-8") from None
-    delimiter = ";" if text.partition("\n")[0].count(";") else ","
+    # A table that is copied from a spreadsheet has tabs.
+    delimiter = next((one for one in "\t;" if one in text.partition("\n")[0]), ",")
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
     try:
-        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text), delimiter=delimiter)]
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except csv.Error as error:
         raise CommandError(f"{path} is not CSV: {error}") from None
-    rows = [row for row in rows if any(row)]
+    rows = [(line, row) for line, row in rows if any(row)]
     if not rows:
         raise CommandError(f"{path} has no names: write one per line")
     name_at, email_at = 0, 1
-    heads = [head.casefold().replace("-", "") for head in rows[0]]
+    heads = [head.casefold().replace("-", "") for head in rows[0][1]]
     if "name" in heads:
         name_at, email_at = heads.index("name"), heads.index("email") if "email" in heads else len(heads)
         rows = rows[1:]
     people = []
-    for number, row in enumerate(rows, start=1):
+    for line, row in rows:
         name, email = (row[at] if at < len(row) else "" for at in (name_at, email_at))
         if not name or len(name) > MAX_PERSON_LENGTH or len(email) > MAX_PERSON_LENGTH or ("@" not in email and email):
             wanted = "a name and an e-mail address, such as Ada Lovelace,ada@example.org"
-            raise CommandError(sanitize_line(f"{path}: row {number} must have {wanted}; got {', '.join(row)}"))
+            raise CommandError(sanitize_line(f"{path}: line {line} must have {wanted}; got {', '.join(row)}"))
         people.append((name, email))
     return people
 

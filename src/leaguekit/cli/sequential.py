@@ -10,7 +10,7 @@ from leaguekit.cli import CommandError
 from leaguekit.cli.comparison_report import wrap
 from leaguekit.cli.simulation_progress import Progress
 from leaguekit.cli.simulation_run import SimulationRun, workers_of
-from leaguekit.cli.tables import json_line, pluralize, warn_of_replaced_moves
+from leaguekit.cli.tables import json_line, pluralize, rate_text, warn_of_replaced_moves
 from leaguekit.sim.pairs import PairedGames, PairedTest
 from leaguekit.sim.parts import Setup
 from leaguekit.sim.sprt import BOUND, CONFIDENCE, ERROR_RATE, MAX_ELO, SequentialTest
@@ -55,7 +55,7 @@ def compare_until_decided(options: argparse.Namespace, setup: Setup, games: Pair
 
     def describe(seconds: float) -> str:
         so_far = f"{_so_far(test)}, " if test.count else ""
-        return f"to a decision: {so_far}{2 * test.count / seconds:,.0f} games per second"
+        return f"to a decision: {so_far}{rate_text(2 * test.count / seconds)} games per second"
 
     run.play(workers_of(options), share, describe, lambda: paired.decision is not None)
     if options.json:

@@ -15,12 +15,13 @@ from leaguekit.cli.comparison_report import as_json, as_text, wrap
 from leaguekit.cli.sequential import compare_until_decided, sequential_test
 from leaguekit.cli.simulation_progress import Progress
 from leaguekit.cli.simulation_run import SimulationRun, add_options, workers_of
-from leaguekit.cli.tables import json_line, pluralize, warn_of_replaced_moves
+from leaguekit.cli.tables import json_line, pluralize, rate_text, warn_of_replaced_moves
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import start_fault
 from leaguekit.league.settings import Settings
+from leaguekit.player.move_limit import MOVE_SECONDS
 from leaguekit.player.strategies import STRATEGIES, check_can_play, strategies_for
-from leaguekit.player.strategy_loading import OWN_STRATEGY
+from leaguekit.player.strategy_loading import LLM, OWN_STRATEGY
 from leaguekit.sim.comparison import Comparison, Leagues
 from leaguekit.sim.parts import Setup, code_of, use
 from leaguekit.sim.workers import Processes, Workers, WorkersLost, available_cores
@@ -30,7 +31,7 @@ LEAGUES, PAIRS = 100, 100_000
 PLAYERS_WITH_FAULTS, REFEREES_WITH_FAULTS = 4, 2
 # A league with faults takes 0.15 s, and a process 0.3 s to start.
 MIN_SEEDS_FOR_PROCESSES = 10
-EXAMPLES = """examples:
+EXAMPLES = f"""examples:
   league simulate                                       compare our strategies over 100 leagues
   league simulate --strategies frequency,my_agent:choose --game rock_paper_scissors --seeds 1000
   league simulate --rounds double --players 20          each pair meets twice, in longer leagues
@@ -62,7 +63,8 @@ intervals (Bonferroni), so that in 95 of 100 comparisons no such claim is false.
 If there are more players than strategies, the players take the strategies in turn. If the numbers do not divide evenly,
 the seed decides which strategies get one more player.
 If a strategy raises or chooses an illegal move, a legal move is played instead, and counted in the column "replaced".
-The exit code is 1 if all moves of a strategy were replaced.
+The exit code is 1 if all moves of a strategy were replaced. A strategy that takes longer than {MOVE_SECONDS:g} s for a
+move, as no league would wait, ends the simulation: the error names its line.
 
 A simulation that takes more than two seconds is played on all cores (--jobs). The result is the same with any number
 of processes, and on a cluster: strategies and games are loaded by name in each process, so a strategy must not keep
@@ -138,6 +140,8 @@ def run(options: argparse.Namespace) -> int:
         options.players = PLAYERS_WITH_FAULTS if has_faults else max(2, strategy_count)
     if has_faults:
         return _test_with_faults(options)
+    if LLM in options.strategies:
+        raise CommandError(f"--strategies {LLM}: a simulation asks no server; `league run` plays leagues with a model")
     if options.players < strategy_count:
         raise CommandError(
             f"--players {options.players} is too few for {strategy_count} strategies: "
@@ -247,7 +251,7 @@ def _compare(options: argparse.Namespace, setup: Setup, comparison: Comparison) 
     def describe(seconds: float) -> str:
         rate = leagues.matches / seconds
         left = f", {(options.seeds / leagues.count - 1) * seconds:.0f} s left" if leagues.count else ""
-        return f"{rate:,.0f} matches per second{left}"
+        return f"{rate_text(rate)} matches per second{left}"
 
     # The table of a single league is that of this process.
     workers = Workers() if comparison.as_named else workers_of(options)
@@ -257,8 +261,10 @@ def _compare(options: argparse.Namespace, setup: Setup, comparison: Comparison) 
     else:
         print("\n".join(_report_lines(options, comparison, run)))
         if options.out is not None:
-            written = pluralize(leagues.matches - matches_before, "match", "es")
-            print(wrap(f"Wrote {written} to {options.out}{', instead of what was there' * run.matches.replaces}"))
+            written = pluralize(leagues.matches, "match", "es")
+            before = f", {matches_before:,} of them before" if matches_before else ""
+            replaced = ", instead of what was there" * run.matches.replaces
+            print(wrap(f"Wrote {written} to {options.out}{before}{replaced}"))
         run.print_resume_command()
     warn_of_replaced_moves(dict(zip(comparison.names, leagues.origins, strict=True)))
     has_failed = any(origins.total and origins.replaced == origins.total for origins in leagues.origins)
@@ -280,7 +286,7 @@ def _figures(options: argparse.Namespace, comparison: Comparison, progress: Prog
         "matches": matches,
         "seconds": round(progress.seconds, 3),
         "cpu_seconds": round(progress.cpu_seconds, 3),
-        "matches_per_second": round(matches / progress.seconds),
+        "matches_per_second": round(matches / progress.seconds, 1),
     }
 
 
@@ -296,5 +302,5 @@ def _report_lines(options: argparse.Namespace, comparison: Comparison, run: Simu
     how = "" if comparison.settings.format_text == "round_robin" else f", {comparison.settings.format_text}"
     played = f"{pluralize(leagues, 'league')} of {options.game}{how} ({seeds})"
     yield wrap(f"{played}, {pluralize(matches, 'match', 'es')} in {progress.seconds:.2f} s")
-    by_cpu = f"{matches / progress.cpu_seconds:,.0f} by processor time"
-    yield wrap(f"{matches / progress.seconds:,.0f} matches per second, {by_cpu}")
+    by_cpu = f"{rate_text(matches / progress.cpu_seconds)} by processor time"
+    yield wrap(f"{rate_text(matches / progress.seconds)} matches per second, {by_cpu}")

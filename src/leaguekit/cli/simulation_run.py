@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import re
 import shlex
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -19,9 +20,10 @@ from leaguekit.cli.arguments import at_least
 from leaguekit.cli.simulation_files import MatchesFile, SavedSimulation, load, save
 from leaguekit.cli.simulation_progress import Progress
 from leaguekit.games.base import DEFAULT_GAME
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.sim.cluster import Cluster
 from leaguekit.sim.comparison import Leagues
-from leaguekit.sim.direct import AsyncStrategyError, GameBrokeDown
+from leaguekit.sim.direct import GameBrokeDown, UnusableStrategy
 from leaguekit.sim.interrupts import noted_interrupts
 from leaguekit.sim.pairs import PairedTest
 from leaguekit.sim.parts import OtherCode, Seeds, Setup, play_parts
@@ -142,7 +144,7 @@ class SimulationRun(Generic[CountedT]):
                         if self._options.resume is not None and time.monotonic() > save_at:
                             self._save(self._options.resume)
                             save_at = time.monotonic() + SAVE_SECONDS
-            except (AsyncStrategyError, GameBrokeDown, OtherCode, WorkersLost) as error:
+            except (GameBrokeDown, OtherCode, UnusableStrategy, WorkersLost) as error:
                 failure = error
             is_over = is_decided() or self.count == self._options.seeds
             self.is_interrupted = bool(interrupted) and not is_over
@@ -152,7 +154,13 @@ class SimulationRun(Generic[CountedT]):
                 if not is_over:
                     self.resume_command = _resume_command(self._options, self.simulation.setup, path)
         if failure is not None:
+            self._report(failure)
+
+    def _report(self, failure: Exception) -> None:
+        """Raise CommandError because of what ended the simulation. After Ctrl-C, only print it."""
+        if not self.is_interrupted:
             raise CommandError(f"{failure}{self.resume_command and f'. To continue: {self.resume_command}'}") from None
+        print(sanitize_line(str(failure)), file=sys.stderr)
 
     def print_resume_command(self) -> None:
         if self.resume_command:

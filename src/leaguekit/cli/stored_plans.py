@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import re
 import shlex
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from msgspec import UNSET, Struct, structs
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.stores import decode_event, describe_missing_events, iterate_events, opened
 from leaguekit.league import events as e
-from leaguekit.league.settings import CHANGEABLE, Settings
+from leaguekit.league.settings import CHANGEABLE, Settings, changed_settings
 from leaguekit.protocol import times
 from leaguekit.protocol.fields import Profile
 from leaguekit.store.base import EventLog, LogReader, StoreError, redact_address
@@ -122,17 +123,26 @@ async def read_settings(log: LogReader) -> Settings | None:
     return created.settings
 
 
-def check_requested_settings(settings: Settings, asked: dict[str, Any], store: str | Path) -> None:
-    """Raise CommandError if options or a settings file contradict the league in the store."""
+async def check_requested_settings(
+    log: LogReader, settings: Settings, asked: dict[str, Any], store: str | Path, in_file: Collection[str] = ()
+) -> None:
+    """Raise CommandError if options or a settings file contradict the league in the store.
+
+    ``settings`` are those with which the league was created. A setting that was changed since may be asked for as it
+    was, or as it is now. ``in_file`` are the settings that come from the file.
+    """
     wanted = msgspec.convert(msgspec.to_builtins(settings) | asked, Settings)
     if "rounds" in asked and "format" not in asked and settings.format:
         # A round-robin is asked for.
         asked = asked | {"format": UNSET}
         wanted = structs.replace(wanted, format=UNSET)
-    for name in asked:
+    different = [name for name in asked if getattr(settings, name) != getattr(wanted, name)]
+    if any(name in CHANGEABLE for name in different):
+        settings = changed_settings(settings, await _read_changes(log))
+    for name in different:
         has, value = getattr(settings, name), getattr(wanted, name)
         if has != value:
-            option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+            option = f"{name} of the file" if name in in_file else _OPTIONS.get(name, f"--{name.replace('_', '-')}")
             value = "round_robin" if value is UNSET else value
             is_so = "has another seed" if name == "seed_hex" else f"has {name} = {has!r}, not {value!r}"
             change = f" `league set {name}=…` changes it in the running league." if name in CHANGEABLE else ""
@@ -140,6 +150,15 @@ def check_requested_settings(settings: Settings, asked: dict[str, Any], store: s
                 f"{redact_address(store)} holds the league {settings.league_id}, which {is_so}. "
                 f"Leave {option} out to go on with it, or name another --store.{change}"
             )
+
+
+async def _read_changes(log: LogReader) -> dict[str, object]:
+    """The settings that were changed since the creation of the league in a store, with their last values."""
+    changes: dict[str, object] = {}
+    async for one in iterate_events(log):
+        if b"SettingsChanged" in one.event and isinstance(event := decode_event(one), e.SettingsChanged):
+            changes |= event.settings
+    return changes
 
 
 async def resolve_start_plan(log: EventLog, when: tuple[int, int] | None, time_of_day: str | None) -> StartPlan:

@@ -7,14 +7,15 @@ import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from msgspec import UNSET
 
-from leaguekit.cli import CommandError, add_data_dir_option
+from leaguekit.cli import CommandError, add_data_dir_option, formats
 from leaguekit.cli.arguments import add_own_game_option
+from leaguekit.formats import FormatError, parse_call
 from leaguekit.games.base import Moves
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import read_record, record_name
@@ -41,6 +42,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_own_game_option(parser, ", if the league played it")
 
 
+def add_format_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--format``, with which ``run`` loads the format of a league that is not known here."""
+    parser.add_argument(
+        "--format",
+        metavar="FILE.py:CLASS",
+        dest="own_format",
+        help="a format of your own, if the league was played in it",
+    )
+
+
 def run(
     options: argparse.Namespace, work: Callable[[LogReader], Coroutine[Any, Any, int]], *, warns: bool = True
 ) -> int:
@@ -55,9 +66,21 @@ def run(
         async with opened(options.store) as reader:
             if warns:
                 await _warn_if_end_is_missing(options.store, reader)
+            if getattr(options, "own_format", None) is not None:
+                await _load_format(options.own_format, reader)
             return await work(reader)
 
     return asyncio.run(read())
+
+
+async def _load_format(text: str, reader: LogReader) -> None:
+    """Make a format known by the name that it has in the settings of this league. Raises CommandError."""
+    for one in await reader.read(0, 1):
+        # The command itself says what is wrong with a log that begins otherwise.
+        with suppress(FormatError, *DECODE_ERRORS):
+            event = e.decode(one.event)
+            if isinstance(event, e.LeagueCreated):
+                formats.load(text, parse_call(event.settings.format_text)[0])
 
 
 @asynccontextmanager
@@ -74,7 +97,10 @@ def newest_store(data_dir: Path) -> Path:
     # While a manager runs, it writes to the file league.db-wal beside the store.
     stores = list(data_dir.glob("agents/*/manager/league.db"))
     if not stores:
-        raise CommandError(f"there is no league under {data_dir}; name its store, or its folder with --data-dir")
+        raise CommandError(
+            f"there is no league under {data_dir}; name its store, or its folder with --data-dir. A league of another "
+            "host is on its page, at the manager's address without mcp"
+        )
     newest = max(stores, key=lambda store: max(_modified_at(store), _modified_at(store.with_name("league.db-wal"))))
     print(f"Reading {newest}", file=sys.stderr)
     return newest

@@ -43,6 +43,11 @@ def pluralize(count: int, one: str, ending: str = "s") -> str:
     return f"{count:,} {one}{'' if count == 1 else ending}"
 
 
+def rate_text(rate: float) -> str:
+    """A number per second: "1,045", "3.2"."""
+    return f"{rate:.1f}" if 0 < rate < 10 else f"{rate:,.0f}"
+
+
 def total_origins(moves: Iterable[MoveOrigins]) -> MoveOrigins:
     """The sum of the moves of several players, without a reason, which would be that of one player only."""
     total = MoveOrigins()

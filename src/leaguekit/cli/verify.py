@@ -40,6 +40,7 @@ The league may run meanwhile. The exit code is 0 if all is right, 1 if something
 
 def configure(parser: argparse.ArgumentParser) -> None:
     stores.add_options(parser)
+    stores.add_format_option(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 
@@ -149,5 +150,7 @@ def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
         yield f"NOT OK: {pluralize(faults, 'fault')}{warnings}"
     elif not counts.ended:
         yield f"OK so far: everything holds, but no match has ended{warnings}"
+    elif counts.not_checkable:
+        yield f"OK as far as it can be checked, and the table is the one that its results make{warnings}"
     else:
         yield f"OK: everything holds, and the table is the one that its results make{warnings}"

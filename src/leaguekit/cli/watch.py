@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
 import msgspec
@@ -19,7 +20,7 @@ from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, standings_table
 from leaguekit.league.sentences import add_player_names
 from leaguekit.protocol.plain_text import sanitize_line
-from leaguekit.web.api_types import Live
+from leaguekit.web.api_types import Live, MatchRow, NewsItem
 
 # The display is redrawn at most and at least this often. It could not be read if it changed more often.
 MIN_REFRESH_SECONDS = 0.1
@@ -107,21 +108,28 @@ async def _print(follower: Follower, *, as_json: bool) -> None:
         if live is not None:
             if as_json:
                 print(json_line(msgspec.to_builtins(live)), flush=True)
-            lines = [(one.at, news_text(one, live)) for one in live.news.values() if one.number > last_number]
-            last_number = max([last_number, *(one.number for one in live.news.values())])
+            news = [one for one in live.news.values() if one.number > last_number]
+            last_number = max([last_number, *(one.number for one in news)])
             ended = {(one.match_id, one.ended_at): one for one in live.results.values()}
-            lines += [
-                (one.ended_at or "", f"{one.match_id}: {result_text(one)}")
-                for key, one in ended.items()
-                if key not in printed
-            ]
+            results = [one for key, one in ended.items() if key not in printed]
             printed = {*ended}
             if not as_json:
-                for at, text in sorted(lines, key=itemgetter(0)):
-                    print(sanitize_line(f"{at}  {text}"), flush=True)
+                for line in news_lines(live, news, results):
+                    print(line, flush=True)
             if _is_over(live):
                 return
         await follower.changed.wait()
+
+
+def news_lines(live: Live, news: Iterable[NewsItem], results: Iterable[MatchRow]) -> list[str]:
+    """News and results as lines, by time. Within a second, the results of a round come before its end."""
+    lines, place = [], (0, 0)
+    for one in news:
+        if found := re.match(r"Round (\d+) ", one.text):
+            place = int(found[1]), 2 if one.event == "RoundCompleted" else 0
+        lines.append((one.at, place, news_text(one, live)))
+    lines += [(row.ended_at or "", (row.round_id, 1), f"{row.match_id}: {result_text(row)}") for row in results]
+    return [sanitize_line(f"{at}  {text}") for at, _, text in sorted(lines, key=itemgetter(0, 1))]
 
 
 def _is_over(live: Live | None) -> bool:
@@ -141,4 +149,5 @@ def final_lines(live: Live) -> Iterator[str]:
     yield from (sanitize_line(add_player_names(sentence, names)) for sentence in sentences)
     if live.league.champion is not None and live.league.first is not None:
         yield ""
-        yield sanitize_line(add_player_names(live.league.first, names))
+        reason = f". {live.league.end_reason}" if live.league.view == "bracket" else ""
+        yield sanitize_line(add_player_names(f"{live.league.first}{reason}", names))

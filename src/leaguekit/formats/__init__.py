@@ -14,11 +14,12 @@ from importlib import import_module
 from typing import Any
 
 from leaguekit.formats.base import Format, FormatError, ScheduledFormat
+from leaguekit.formats.sources import entry_points, import_format
 from leaguekit.games import calls
 
 DEFAULT_FORMAT = "round_robin"
 # These modules have no format. The test kit for authors need not be loaded to play.
-_NO_FORMATS = {"base", "testing", "trf"}
+_NO_FORMATS = {"base", "sources", "testing", "trf"}
 
 
 def find_formats(package: str, path: Iterable[str]) -> dict[str, type[Format]]:
@@ -34,7 +35,7 @@ def find_formats(package: str, path: Iterable[str]) -> dict[str, type[Format]]:
     return formats
 
 
-# The formats by name. ``format_loading`` adds those of authors.
+# The formats by name. ``format_loading`` adds those of authors' files, and ``make_format`` those of packages.
 FORMATS: dict[str, type[Format]] = find_formats(__name__, __path__)
 
 
@@ -55,15 +56,18 @@ def parse_call(text: str) -> tuple[str, dict[str, Any]]:
 
 def make_format(name: str, arguments: dict[str, Any]) -> Format:
     """The format of that name with these arguments. Raises FormatError."""
+    if name not in FORMATS and (point := entry_points().get(name)) is not None:
+        FORMATS[name] = import_format(point)
     made = FORMATS.get(name)
     if made is None:
-        near = get_close_matches(name, FORMATS, 1, 0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"the formats are {', '.join(FORMATS)}"
+        known = [*FORMATS, *entry_points()]
+        near = get_close_matches(name, known, 1, 0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"the formats are {', '.join(known)}"
         raise FormatError(f"there is no format {name!r}; {hint}")
-    known = list(inspect.signature(made).parameters)
+    accepted = list(inspect.signature(made).parameters)
     for argument in arguments:
-        if argument not in known:
-            wanted = f"its arguments are {', '.join(known)}" if known else "it has no arguments"
+        if argument not in accepted:
+            wanted = f"its arguments are {', '.join(accepted)}" if accepted else "it has no arguments"
             raise FormatError(f"{name} has no argument {argument!r}; {wanted}")
     return made(**arguments)
 

@@ -1,7 +1,8 @@
 """The tournament report file (TRF) of FIDE: the input of pairing engines, and of programs that check pairings.
 
 A file has one line per player, with the result of each round. The lines ``XX…`` are those of other Swiss programs: the
-number of rounds, the points, the first side, and the players that are absent in the next round.
+number of rounds, the points, the first side, and the players that are absent in the next round. bbpPairings reads the
+points from lines of its own, ``BB…``, and refuses a file in which the points of players are others.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def write(
     if scoring != FIDE_SCORING:
         win, draw, bye = (f"{value / 10:.1f}" for value in scoring)
         lines.append(f"XXS W={win} D={draw} PAB={bye}")
+        lines += [f"BBW {win:>4}", f"BBD {draw:>4}", f"BBU {bye:>4}"]
     lines.append(f"XXC {'white1' if a_first else 'black1'}")
     if absent := [str(numbers[player]) for player in tournament.entrants if player in tournament.out]:
         lines.append(f"XXZ {' '.join(absent)}")
@@ -109,10 +111,7 @@ def _read(lines: dict[str, list[str]]) -> Report:
     results = {name: [*_cells(line[_RESULTS:])] for name, line in zip(entrants, rows, strict=True)}
     count = max(map(len, results.values()), default=0)
     rounds = tuple(_past_round(results, index) for index in range(count))
-    scoring = FIDE_SCORING
-    for line in lines.get("XXS", []):
-        values = {key: round(float(value) * 10) for key, value in (part.split("=") for part in line[4:].split())}
-        scoring = Scoring(values["W"], values["D"], values.get("PAB", values["W"]))
+    scoring = _scoring(lines)
     out = frozenset(str(int(one)) for line in lines.get("XXZ", []) for one in line[4:].split())
     firsts = {"white1": True, "black1": False}
     words = [word for line in lines.get("XXC", []) for word in line[4:].split() if word in firsts]
@@ -121,7 +120,7 @@ def _read(lines: dict[str, list[str]]) -> Report:
         for name, line in zip(entrants, rows, strict=True)
     }
     for name, line in zip(entrants, rows, strict=True):
-        stated, found = round(float(line[_POINTS_AT]) * 10), _sum_points(name, rounds, scoring)
+        stated, found = _tenths(line[_POINTS_AT]), _sum_points(name, rounds, scoring)
         if stated != found:
             raise FormatError(f"player {name} has {stated / 10:g} points, and its results give {found / 10:g}")
     stated_rounds = [int(line[4:]) for line in lines.get("XXR", [])]
@@ -131,6 +130,21 @@ def _read(lines: dict[str, list[str]]) -> Report:
         firsts[words[0]] if words else None,
         players,
     )
+
+
+def _scoring(lines: Mapping[str, list[str]]) -> Scoring:
+    """The points, from the lines of either program. Without a line of its own, a bye has the points of a win."""
+    win, draw, bye = FIDE_SCORING.win, FIDE_SCORING.draw, None
+    for line in lines.get("XXS", []):
+        values = {key: _tenths(value) for key, value in (part.split("=") for part in line[4:].split())}
+        win, draw, bye = values["W"], values["D"], values.get("PAB")
+    stated = {code: _tenths(lines[code][-1][4:]) for code in ("BBW", "BBD", "BBU") if code in lines}
+    win, draw, bye = stated.get("BBW", win), stated.get("BBD", draw), stated.get("BBU", bye)
+    return Scoring(win, draw, win if bye is None else bye)
+
+
+def _tenths(points: str) -> int:
+    return round(float(points) * 10)
 
 
 def _cells(text: str) -> Iterator[tuple[str, str, str]]:

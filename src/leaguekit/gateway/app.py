@@ -99,7 +99,7 @@ class _Api:
         return {"status": "ok", "league_id": self._gateway.league_id, "seats": len(self._gateway.seats)}
 
     async def league(self, request: Request) -> Any:
-        return await self._gateway.standings(_host(request))
+        return await self._gateway.league(_host(request))
 
     async def join(self, request: Request) -> Any:
         body = await _body(request, JoinRequest)

@@ -36,18 +36,18 @@ from leaguekit.agents.registration import (
 )
 from leaguekit.agents.retries import Backoff
 from leaguekit.agents.world import World
+from leaguekit.gateway.public_league import PublicLeague, ask_standings, ask_status
 from leaguekit.gateway.relays import MAX_CALLS_PER_TOKEN, Relays, TooManyUnknownCalls, ping_id
 from leaguekit.gateway.seats import Seat
 from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.player.relay import GIVE, TAKE, RelayGiveRequest, RelayTakeRequest, endpoint_id
 from leaguekit.protocol import codes
-from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import DisplayName
 from leaguekit.protocol.methods import PING
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, Call, RpcRefusal, RpcRequest, answer, params_of
+from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, Call, RpcRequest, answer, params_of
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import is_loopback
@@ -67,8 +67,8 @@ JOIN_SECONDS = 20.0
 MAX_SEATS = 1_000
 # How long a request for a seat waits until the gateway has opened.
 MAX_OPENING_SECONDS = 20.0
-# How long the standings of the manager are used again.
-STANDINGS_SECONDS = 1.0
+# How long an answer of the manager about its league is used again.
+LEAGUE_SECONDS = 1.0
 # Requests that wait for a change of a seat. Every seat may have one. Extra ones are counted by address too.
 MAX_WAITS_PER_SEAT = 8
 MAX_EXTRA_WAITS, MAX_EXTRA_WAITS_PER_ADDRESS = 500, 100
@@ -98,14 +98,6 @@ class NotAllowedNow(NotAllowed):
 
 class TooManyWaiting(NotAllowedNow):
     """The limit of requests of the same kind that wait is reached."""
-
-
-class PublicStandings(Struct, kw_only=True):
-    """What everybody may know: the league, and its table."""
-
-    league_id: str | None
-    standings: list[m.Standing]
-    seats: int
 
 
 class _SavedSeat(Struct):
@@ -143,7 +135,7 @@ class Gateway:
         self._are_seats_known = False
         self._returning: list[asyncio.Task[None]] = []
         self._joining: dict[str, asyncio.Task[None]] = {}
-        self._standings: tuple[float, asyncio.Future[PublicStandings]] | None = None
+        self._league: tuple[float, asyncio.Future[PublicLeague]] | None = None
         self._waits_of_seats = WaitLimits(sys.maxsize, MAX_WAITS_PER_SEAT)
         self._extra_waits = WaitLimits(MAX_EXTRA_WAITS, MAX_EXTRA_WAITS_PER_ADDRESS)
         self._waits_for_manager = WaitLimits(MAX_WAITS_FOR_MANAGER, MAX_WAITS_FOR_MANAGER_PER_ADDRESS)
@@ -340,7 +332,7 @@ class Gateway:
             raise
         self._saved_seats[seat_id] = saved
         # Without this seat there may have been no token to ask for the standings with.
-        self._standings = None
+        self._league = None
         await self._save()
         log.info("%s has taken a seat as %s", seat.name, seat.agent.player_id)
 
@@ -357,33 +349,23 @@ class Gateway:
         seat_id = _seat_id(code) if code else None
         return seat_id if seat_id in self.seats else None
 
-    async def standings(self, host: str) -> PublicStandings:
-        """The league's table, at most a second old. Raises TooManyWaiting."""
+    async def league(self, host: str) -> PublicLeague:
+        """The league's state and table, at most a second old. Raises TooManyWaiting."""
         loop = asyncio.get_running_loop()
-        if self._standings is None or loop.time() >= self._standings[0]:
-            asking: asyncio.Future[PublicStandings] = asyncio.ensure_future(self._ask_standings())
-            self._standings = (loop.time() + STANDINGS_SECONDS, asking)
+        if self._league is None or loop.time() >= self._league[0]:
+            asking: asyncio.Future[PublicLeague] = asyncio.ensure_future(self._ask_league())
+            self._league = (loop.time() + LEAGUE_SECONDS, asking)
         with self._waiting_for_manager(host):
-            return await asyncio.shield(self._standings[1])
+            return await asyncio.shield(self._league[1])
 
-    async def _ask_standings(self) -> PublicStandings:
-        """Ask the manager for the table. It answers agents only, so this uses the token of any seat."""
-        public = PublicStandings(league_id=self.league_id, standings=[], seats=len(self.seats))
-        for seat in self.seats.values():
-            try:
-                response = await seat.agent.registrar.query("GET_STANDINGS", "conv-gateway-table")
-            except RpcRefusal as refusal:
-                # This player may have left the league. Another seat may still ask.
-                log.debug("the standings are refused to %s: %s", seat.name, refusal)
-                continue
-            except (CallFailed, CallerLate, ProtocolError) as failure:
-                log.debug("the manager did not answer the query for standings: %s", failure)
-                public.standings = seat.agent.standings
-                return public
-            if response is not None:
-                public.standings = response.standings or []
-                return public
-        return public
+    async def _ask_league(self) -> PublicLeague:
+        return PublicLeague(
+            league_id=self.league_id,
+            standings=await ask_standings(self.seats.values()),
+            seats=len(self.seats),
+            dashboard=self.manager_url.removesuffix("mcp"),
+            status=await ask_status(self._world.caller, self.manager_url),
+        )
 
     def _check_seat_limits(self, host: str, seat_ids: Collection[str]) -> None:
         """Raise NotAllowed if too many seats are taken, in all or from one address other than loopback."""

@@ -15,7 +15,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from leaguekit.gateway.gateway import Gateway, NotAllowed, PublicStandings
+from leaguekit.gateway.gateway import Gateway, NotAllowed
+from leaguekit.gateway.public_league import PublicLeague
 from leaguekit.gateway.seats import MoveRefused, Seat, SeatState
 from leaguekit.protocol.codes import shown_in
 from leaguekit.transport.mcp.surface import Prompt, Surface, ToolContext, ToolRefused
@@ -113,7 +114,7 @@ def gateway_mcp_surface(gateway: Gateway) -> Surface:
                 "get_standings",
                 "The league's current table. Needs no code.",
                 NoArguments,
-                PublicStandings,
+                PublicLeague,
                 tools.standings,
                 is_read_only=True,
             ),
@@ -161,7 +162,7 @@ class _Tools:
 
     async def standings(self, _given: NoArguments, visit: ToolContext) -> Struct:
         with _tool_refusals():
-            return await self._gateway.standings(visit.peer.host)
+            return await self._gateway.league(visit.peer.host)
 
     async def _seat(self, code: str | None, visit: ToolContext) -> Seat:
         seat_code = _code(code, visit)

@@ -39,7 +39,7 @@ def _check_not_seated(league: League, people: Sequence[tuple[str, str]]) -> None
         which = " to ".join(dict.fromkeys((seated[0].id, seated[-1].id)))
         count = len({_normalize_person(one.name, one.email) for one in seated})
         have = "1 of these people has a seat" if count == 1 else f"{count} of these people have a seat"
-        remedy = "Name only the others, or give each person another seat with --again"
+        remedy = "Name only the others, revoke these seats if their codes are lost, or make further ones with --again"
         raise ProtocolError("E058", f"{have} already ({which}). {remedy}.")
 
 

@@ -14,6 +14,7 @@ from msgspec import UNSET, Struct
 from leaguekit.formats.base import Drawn, PairingEngine
 from leaguekit.games.base import Moves
 from leaguekit.league import events as e
+from leaguekit.league.fold import apply
 from leaguekit.league.outcomes import Discrepancy, judge, read_record
 from leaguekit.league.preconditions import ImpossibleEvent, check_preconditions
 from leaguekit.league.recount import CountedResult, RecountedRow, count_result, recount_table
@@ -167,7 +168,7 @@ class Audit:
                 self._draw_again(event)
             elif not self._is_beginning(event):
                 return False
-            self.league.apply(event)
+            apply(self.league, event)
         except ImpossibleEvent as impossible:
             self._note(impossible.fault, match_id)
             return False

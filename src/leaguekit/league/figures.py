@@ -7,7 +7,7 @@ intervals. Plain sentences say which of the results are statistically significan
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -28,8 +28,8 @@ from leaguekit.protocol.messages import MoveOrigins
 # A result is significant if its probability among equal players is below this.
 SIGNIFICANCE_LEVEL = 0.05
 
-# The matches of each player. The schedule does not change; to search a large one takes 50 ms.
-_by_player: WeakKeyDictionary[League, dict[str, list[Match]]] = WeakKeyDictionary()
+# The matches of each player, and the number of matches that are in it. To search a large schedule takes 50 ms.
+_by_player: WeakKeyDictionary[League, tuple[int, dict[str, list[Match]]]] = WeakKeyDictionary()
 
 # A win, a draw and a loss; a win and a loss without play.
 Mark = Literal["1", "½", "0", "+", "-"]
@@ -76,7 +76,8 @@ class Figures(Struct, kw_only=True, frozen=True):
     cross_table: dict[str, dict[str, list[Meeting]]]
     # By player, after each round so far.
     points: dict[str, list[int]]
-    # The test of equal strength; and the probability that one of equal players gets as many points as the first.
+    # The test of equal strength, unless results decided who met whom; and the probability that one of equal players
+    # gets as many points as the first.
     equality: Equality | None
     champions_chance: float | None
     # The advantage of side A in points of the ratings, and the cycles if there are more than chance explains.
@@ -85,6 +86,8 @@ class Figures(Struct, kw_only=True, frozen=True):
     # By player, as the player states, without a reason. A player that states nothing is not in it.
     move_origins: dict[str, MoveOrigins]
     sentences: list[str]
+    # Of the sentences, the one that says how certain the first place is.
+    certainty: str
     # How ties were broken, and the tie-breaks of the league.
     ties: list[str]
     order: str
@@ -101,12 +104,15 @@ def figures(league: League, check: CancelCheck = never_cancel, *, unrated: Colle
     played = [one for name, one in decided if name not in unrated]
     ratings = Ratings(played, check)
     lines = list(_lines(league, ended, ratings))
-    equality_test = equality(played, check) if played else None
+    equality_test = equality(played, check) if played and not league.draws_rounds else None
     first = lines[0].player_id if lines and lines[0].player_id in ratings else None
     by_payoff = league.settings.payoff_range is not UNSET
     chance = None if first is None or by_payoff else champions_chance(played, first)
     side = ratings.side() if played else None
     cycles = find_cycles(played, check)
+    luck = _luck_sentence(league)
+    difference = list(_difference_sentence(league, equality_test, sum(line.rated_matches > 0 for line in lines)))
+    champion = list(_champion_sentences(league, lines, chance, ratings))
     return Figures(
         league_id=league.settings.league_id,
         title=league.settings.title or league.settings.league_id,
@@ -126,15 +132,16 @@ def figures(league: League, check: CancelCheck = never_cancel, *, unrated: Colle
         cycles=cycles,
         move_origins={name: structs.replace(one, reason=UNSET) for name, one in league.move_origins.items()},
         sentences=[
-            *filter(None, [_luck_sentence(league), _payoff_sentence(league)]),
-            *_difference_sentence(equality_test, sum(line.rated_matches > 0 for line in lines)),
-            *_champion_sentences(league, lines, chance, ratings),
+            *filter(None, [luck, _payoff_sentence(league)]),
+            *difference,
+            *champion,
             *_side_sentence(side),
             *_cycle_sentence(cycles),
             *_technical_loss_sentence(len(ended) - len(decided)),
             *_unrated_sentence(len(decided) - len(played)),
             *_replaced_move_sentences(league),
         ],
+        certainty=luck or (champion or difference)[0],
         ties=tie_sentences(lines, league.settings.tie_breaks, MAX_TIES),
         order=describe_order(league.settings),
     )
@@ -209,14 +216,13 @@ def _points_in(match: Match, player_id: str) -> int:
 
 def matches_of(league: League, player_id: str) -> list[Match]:
     """All matches of a player, in the order of the schedule."""
-    if not league.matches:
-        return []
-    index = _by_player.get(league)
-    if index is None:
-        index = _by_player[league] = {}
-        for match in league.matches.values():
+    count, index = _by_player.get(league, (0, dict[str, list[Match]]()))
+    if count < len(league.matches):
+        # A format that draws rounds adds matches, and none is ever removed.
+        for match in islice(league.matches.values(), count, None):
             index.setdefault(match.a, []).append(match)
             index.setdefault(match.b, []).append(match)
+        _by_player[league] = (len(league.matches), index)
     # A player that left before the start has no matches.
     return index.get(player_id, [])
 
@@ -245,7 +251,13 @@ def _payoff_sentence(league: League) -> str:
     return "" if league.settings.payoff_range is UNSET else by_payoff
 
 
-def _difference_sentence(found: Equality | None, players: int) -> Iterator[str]:
+def _difference_sentence(league: League, found: Equality | None, players: int) -> Iterator[str]:
+    if league.draws_rounds and players:
+        yield (
+            "Who meets whom depends on results here. So there is no test of all players against chance, and if they "
+            "are nearly equal, fewer than 95 % of the intervals contain the true ratings."
+        )
+        return
     if found is None:
         yield "No rated match has been played yet, so there is nothing to tell from chance."
         return
@@ -272,7 +284,7 @@ def _champion_sentences(
         _, low, high = (round(value) for value in ratings.between(first, second))
         # As the table shows them. The difference of unrounded ratings may be another by 1.
         points = (lines[0].rating or 0) - (lines[1].rating or 0)
-        conclusion = "is the stronger of the two" if low > 0 else "may be the weaker of the two all the same"
+        conclusion = "is the stronger of the two" if low > 0 else "may be the weaker of the two"
         apart = f"{points} points above" if points > 0 else f"{-points} points below"
         rated = apart if points else "as high as"
         interval = f"95 %: {signed(low)} to {signed(high)}"
@@ -319,9 +331,8 @@ def _unrated_sentence(count: int) -> Iterator[str]:
 
 def _replaced_move_sentences(league: League) -> Iterator[str]:
     for player, origins in league.move_origins.items():
-        if origins.replaced:
-            share = f"{origins.replaced} of {origins.total} moves"
-            yield f"{share} of {player} were replaced by other legal moves, by its own statement."
+        if replaced := structs.replace(origins, reason=UNSET).describe_replaced(player):
+            yield f"{replaced}, by its own statement."
 
 
 def _frequency(chance: float, at_most: str = "") -> str:

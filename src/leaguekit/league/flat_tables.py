@@ -8,6 +8,7 @@ from typing import cast
 from msgspec import UNSET, Struct, UnsetType
 
 from leaguekit.league import events as e
+from leaguekit.league.fold import apply
 from leaguekit.league.records import Player, Referee, agent_order
 from leaguekit.league.standings import PlacedRow, payoff_of
 from leaguekit.league.state import League
@@ -87,7 +88,7 @@ class LeagueTables:
         self._rows: dict[str, ResultRow] = {}
 
     def take(self, event: e.Event) -> None:
-        self.league.apply(event)
+        apply(self.league, event)
         match event:
             case e.ResultRecorded():
                 self._put(event, event.result, event.referee_id, None)

@@ -14,7 +14,7 @@ from leaguekit.league.results import known_match, validate_result
 from leaguekit.league.rounds import completion_events
 from leaguekit.league.settings import CHANGEABLE, LIMITS, Settings, changed_settings, find_fault, unknown_setting
 from leaguekit.league.state import League
-from leaguekit.league.tournaments import objection
+from leaguekit.league.tournaments import late_player_fault, objection
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchResult
 
@@ -49,6 +49,8 @@ def disqualify(league: League, player_id: str, reason: str, at: str) -> list[e.E
 def readmit(league: League, player_id: str, reason: str, at: str) -> list[e.Event]:
     """Let a player come back. It plays the matches of the rounds from now on.
 
+    A player that left before the start comes in as a late player, if the format takes some.
+
     Its next registration needs no token if it has the same name and endpoint. So a player that lost its token can be
     readmitted, too.
     """
@@ -58,8 +60,8 @@ def readmit(league: League, player_id: str, reason: str, at: str) -> list[e.Even
     if league.state == "LEAGUE_COMPLETED":
         raise ProtocolError("E031", f"The league is over; {player_id} cannot come back.")
     if player.out is not None:
-        if not league.is_open and player_id not in league.table.rows:
-            raise ProtocolError("E058", f"{player_id} left before the start, and is not in the schedule.")
+        if not league.is_open and player_id not in league.table.rows and (fault := late_player_fault(league)):
+            raise ProtocolError("E058", f"{player_id} left before the start, and {fault}.")
         forms = confusable_forms(player.meta.display_name)
         taken = league.endpoints.get(str(parse_endpoint(player.meta.contact_endpoint)), player_id) != player_id
         if taken or any(league.names.get(form, player_id) != player_id for form in forms):

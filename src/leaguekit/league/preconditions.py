@@ -81,8 +81,7 @@ def _player_registered(event: e.PlayerRegistered, league: League) -> Iterator[Di
     if known is None:
         if not valid(PlayerId, name):
             raise ImpossibleEvent("a player's id such as P01", repr(name))
-        is_known = league.settings.known_format is not None
-        if not league.is_open and not (event.by_operator and (not is_known or late_player_fault(league) is None)):
+        if not league.is_open and not (event.by_operator and _may_take_late_player(league)):
             raise ImpossibleEvent("no new players after the start", f"the new player {name}")
         if len(league.table.rows) >= (most := league.settings.max_players):
             yield Discrepancy(f"at most {most} players", f"one more, {name}")
@@ -94,6 +93,11 @@ def _player_registered(event: e.PlayerRegistered, league: League) -> Iterator[Di
     owners = {league.names.get(one, name) for one in confusable_forms(event.meta.display_name)} - {name}
     for owner in sorted(owners):
         yield Discrepancy(f"a name of its own for {name}", f"{event.meta.display_name!r}, which is {owner}'s")
+
+
+def _may_take_late_player(league: League) -> bool:
+    """Whether a player may come in after the start. Nobody knows that of a format that cannot be loaded."""
+    return league.settings.known_format is None or late_player_fault(league) is None
 
 
 def _referee_registered(event: e.RefereeRegistered, league: League) -> Iterator[Discrepancy]:
@@ -167,7 +171,7 @@ def _player_left(event: e.PlayerWithdrawn | e.PlayerDisqualified, league: League
 
 def _player_readmitted(event: e.PlayerReadmitted, league: League) -> Iterator[Discrepancy]:
     player = _player(event.player_id, league)
-    if player.out is not None and not league.is_open and player.id not in league.table.rows:
+    if player.id not in league.table.rows and not league.is_open and not _may_take_late_player(league):
         raise ImpossibleEvent("the return of a player that is in the schedule", f"that of {player.id}")
     return iter(())
 

@@ -6,7 +6,7 @@ Names, reasons and choices are texts of agents. A caller that prints them must s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -32,6 +32,7 @@ class EventFormatter:
     def __init__(self, *, endpoints: bool = False) -> None:
         self._endpoints = endpoints
         self._seed_hex: str | None = None
+        self._known: set[str] = set()
 
     def as_json(self, event: e.Event) -> dict[str, Any]:
         fields: dict[str, Any] = msgspec.to_builtins(event)
@@ -65,13 +66,22 @@ class EventFormatter:
             self._seed_hex = event.settings.seed_hex
             return f"{sentence(event)}; the SHA-256 of its seed is {event.settings.seed_commitment}"
         seed = f"; its seed was {self._seed_hex}" if isinstance(event, e.LeagueCompleted) else ""
-        return f"{sentence(event)}{seed}"
+        text = f"{sentence(event, self._known)}{seed}"
+        if isinstance(event, e.PlayerRegistered | e.RefereeRegistered):
+            self._known.add(registered_id(event))
+        return text
 
 
-def sentence(event: e.Event) -> str:
-    """An event as a sentence."""
+def sentence(event: e.Event, known: Collection[str] = ()) -> str:
+    """An event as a sentence. ``known`` are the agents that had registered before it."""
+    if isinstance(event, e.PlayerRegistered | e.RefereeRegistered) and registered_id(event) in known:
+        return f"{registered_id(event)} is back: {event.meta.display_name}"
     describe = _SENTENCES.get(type(event))
     return type(event).__name__ if describe is None else describe(event)
+
+
+def registered_id(event: e.PlayerRegistered | e.RefereeRegistered) -> str:
+    return event.player_id if isinstance(event, e.PlayerRegistered) else event.referee_id
 
 
 def add_player_names(text: str, names: Mapping[str, str]) -> str:
@@ -91,7 +101,7 @@ def name_players_once(text: str, names: Mapping[str, str]) -> str:
 
 
 def outcome(result: MatchResult) -> str:
-    """The result of a match as a sentence."""
+    """The result of a match as a sentence, with the choices if each player made one."""
     (one, _), (other, _) = result.score.items()
     details = result.details
     loser = other if result.winner == one else one
@@ -101,7 +111,10 @@ def outcome(result: MatchResult) -> str:
             return f"{one} and {other} both lose technically{ruling}"
         return f"{result.winner} wins, {loser} loses technically{ruling}"
     text = f"{one} and {other} draw" if result.winner is None else f"{result.winner} beats {loser}"
-    played = [f"{player} {choice}" for player, choice in details.choices.items() if choice is not None]
+    choices = {player: choice for player, choice in details.choices.items() if choice is not None}
+    if any("," in choice for choice in choices.values()):
+        return text
+    played = [f"{player} {choice}" for player, choice in choices.items()]
     if details.drawn_number:
         played.append(f"number {details.drawn_number}")
     return f"{text} ({'; '.join(played)})" if played else text

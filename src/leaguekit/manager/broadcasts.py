@@ -34,7 +34,10 @@ RETRY_PAUSE_SECONDS = 2.0
 
 
 class EncodedMessage(NamedTuple):
-    """A message that is encoded once for all agents. The token for each agent is added at the end of it."""
+    """A message that is encoded once for all agents. The token for each agent is put at its beginning.
+
+    An agent reads no more of a long message than its beginning if there is no token in that.
+    """
 
     method: str
     kind: str
@@ -42,7 +45,7 @@ class EncodedMessage(NamedTuple):
 
     def params(self, token: str | None) -> bytes:
         """The params of the request, with a token if there is one."""
-        return self.body if token is None else b'%b,"auth_token":"%b"}' % (self.body[:-1], token.encode())
+        return self.body if token is None else b'{"auth_token":"%b",%b' % (token.encode(), self.body[1:])
 
 
 def encode_message(message: Message) -> EncodedMessage:

@@ -12,20 +12,40 @@ from leaguekit.manager.broadcasts import EncodedMessage, encode_message
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import MANAGER
 
+# The maximum number of matches in an announcement to players.
+MAX_ANNOUNCED = 100
 
-def round_announcement(
+
+def round_announcement(league: League, round_id: int, match_ids: list[str], now: datetime) -> EncodedMessage:
+    """The announcement of a round, or of some of its matches, for referees."""
+    return encode_message(_announcement(league, round_id, match_ids, now, to_referees=True))
+
+
+def round_announcements(
+    league: League, round_id: int, match_ids: list[str], now: datetime
+) -> dict[str, EncodedMessage]:
+    """The same for each player. Of more than 100 matches, these are the first 99 and the player's own."""
+    message = _announcement(league, round_id, match_ids, now, to_referees=False)
+    matches, message.matches = message.matches, message.matches[:MAX_ANNOUNCED]
+    messages = dict.fromkeys(league.players, encode_message(message))
+    if len(matches) > MAX_ANNOUNCED:
+        for own in matches[MAX_ANNOUNCED - 1 :]:
+            message.matches = [*matches[: MAX_ANNOUNCED - 1], own]
+            messages[own.player_A_id] = messages[own.player_B_id] = encode_message(message)
+    return messages
+
+
+def _announcement(
     league: League, round_id: int, match_ids: list[str], now: datetime, *, to_referees: bool
-) -> EncodedMessage:
-    return encode_message(
-        m.RoundAnnouncement(
-            **m.envelope(MANAGER, now, f"conv-round-{round_id}-announce"),
-            league_id=league.settings.league_id,
-            round_id=round_id,
-            matches=queries.announced_matches(league, match_ids, to_referees=to_referees),
-            label=league.rounds[round_id - 1].label or UNSET,
-            byes=league.rounds[round_id - 1].byes or UNSET,
-            profile="open" if to_referees and league.settings.profile == "open" else UNSET,
-        )
+) -> m.RoundAnnouncement:
+    return m.RoundAnnouncement(
+        **m.envelope(MANAGER, now, f"conv-round-{round_id}-announce"),
+        league_id=league.settings.league_id,
+        round_id=round_id,
+        matches=queries.announced_matches(league, match_ids, to_referees=to_referees),
+        label=league.rounds[round_id - 1].label or UNSET,
+        byes=league.rounds[round_id - 1].byes or UNSET,
+        profile="open" if to_referees and league.settings.profile == "open" else UNSET,
     )
 
 

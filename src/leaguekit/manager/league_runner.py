@@ -24,7 +24,7 @@ from leaguekit.league.results import MAX_FAILURES
 from leaguekit.league.rounds import MAX_MATCHES, available_referees, match_count, start_fault
 from leaguekit.manager.assignments import Assignments
 from leaguekit.manager.broadcasts import Broadcasts, EncodedMessage, RecipientLookup
-from leaguekit.manager.league_messages import league_completed, round_announcement, round_completed
+from leaguekit.manager.league_messages import league_completed, round_announcement, round_announcements, round_completed
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.outages import Outages
 from leaguekit.manager.pairing_engine import Py4Swiss
@@ -314,9 +314,9 @@ class LeagueRunner:
     def _announce(self, round_id: int, agents: list[str]) -> None:
         """Announce a round to agents."""
         league = self._ledger.league
-        players, match_ids = league.players, league.rounds[round_id - 1].matches
-        to_players = self._announcement(round_id, match_ids, to_referees=False)
-        to_referees = self._announcement(round_id, match_ids, to_referees=True)
+        match_ids = league.rounds[round_id - 1].matches
+        to_players = round_announcements(league, round_id, match_ids, self._world.now())
+        to_referees = round_announcement(league, round_id, match_ids, self._world.now())
         # A referee that begins on the announcement gets it later, when its matches may begin.
         planned = [league.referees[one] for name in match_ids if (one := league.matches[name].planned) is not None]
         later = {referee.id for referee in planned if referee.shows_own_token}
@@ -324,9 +324,7 @@ class LeagueRunner:
         def send() -> dict[str, asyncio.Future[bool]]:
             log.info("round %d is announced", round_id, extra={"message_type": "ROUND_ANNOUNCEMENT"})
             return {
-                one: self.broadcasts.send(one, to_players if one in players else to_referees)
-                for one in agents
-                if one not in later
+                one: self.broadcasts.send(one, to_players.get(one, to_referees)) for one in agents if one not in later
             }
 
         self._announced = self._publisher.publish(send)
@@ -373,14 +371,11 @@ class LeagueRunner:
             if match_ids == planned and all(match.attempt == 1 for match in matches):
                 match_ids = whole_round
             else:
-                to_players = self._announcement(round_id, match_ids, to_referees=False)
+                to_players = round_announcements(league, round_id, match_ids, self._world.now())
                 players = [player for match in matches for player in match.players]
-                expected = [self.broadcasts.send(player, to_players) for player in players]
+                expected = [self.broadcasts.send(player, to_players[player]) for player in players]
                 await asyncio.wait(expected, timeout=ANNOUNCEMENT_SECONDS)
-            self.broadcasts.send(referee_id, self._announcement(round_id, match_ids, to_referees=True))
-
-    def _announcement(self, round_id: int, match_ids: list[str], *, to_referees: bool) -> EncodedMessage:
-        return round_announcement(self._ledger.league, round_id, match_ids, self._world.now(), to_referees=to_referees)
+            self.broadcasts.send(referee_id, round_announcement(league, round_id, match_ids, self._world.now()))
 
     async def _finish(self) -> None:
         """Send the end of the league to all agents, to each after all its other messages."""

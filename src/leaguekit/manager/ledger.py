@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import Any
 
 from leaguekit.league.events import Event, LeagueCompleted, RoundCompleted, decode, encode
+from leaguekit.league.fold import apply
 from leaguekit.league.snapshot import BadSnapshot, restore, save
 from leaguekit.league.state import League
 from leaguekit.manager.metrics import Histogram
@@ -74,7 +75,7 @@ class Ledger:
             self.league, self._saved = League(), 0
         self.number = self._saved
         async for number, event in self.events_after(self._saved):
-            self.league.apply(event)
+            apply(self.league, event)
             self.number = number
         return self.number
 
@@ -98,7 +99,7 @@ class Ledger:
         if not events:
             return
         for event in events:
-            self.league.apply(event)
+            apply(self.league, event)
         self.latest = self.log.append([encode(event) for event in events])
         self.latest.add_done_callback(partial(self._end_write, perf_counter()))
         if any(isinstance(event, (RoundCompleted, LeagueCompleted)) for event in events):

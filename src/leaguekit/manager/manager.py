@@ -80,11 +80,13 @@ class Manager:
         keep: SaveSecret | None = None,
         max_per_address: int = MAX_PER_ADDRESS,
         own_servers: Collection[str] = (),
+        gateway_page: str | None = None,
     ) -> None:
         """``grant_ids`` gives a player the id that its ``sender`` asks for, if that is free. ``referee_code`` is an
         additional code with which referees may register. ``keep`` saves a new admin token or referee code where its
         owner finds it. ``max_per_address`` limits the players that register from one address without a seat.
-        ``own_servers`` are the URLs of the referees and the gateway that were started together with the manager.
+        ``own_servers`` are the URLs of the referees and the gateway that were started together with the manager, and
+        ``gateway_page`` is the URL of the gateway's page.
         """
         self.world = world
         self._now = world.timestamp
@@ -115,6 +117,7 @@ class Manager:
         self.views = ManagerViews(world, self.ledger)
         self.runner = LeagueRunner(world, self.ledger, self.recipient)
         self.runner.outages.gateways = frozenset(own_servers)
+        self.gateway_page = gateway_page
         self._handlers: dict[type[m.Message], Callable[[Any, Peer], Awaitable[m.Message | Raw]]] = {
             m.LeagueRegisterRequest: self._admission.register_player,
             m.RefereeRegisterRequest: self._admission.register_referee,
@@ -228,6 +231,9 @@ class Manager:
             result["waits_for"] += self.runner.waits_for
             if self.ledger.league.is_open and self.runner.start_at is not None:
                 result["starts_at"] = self.runner.start_at
+            if self.ledger.league.is_open and self.runner.start_when is not None:
+                players, referees = self.runner.start_when
+                result["starts_with"] = {"players": players, "referees": referees}
         more: dict[str, Any] = {} if self._open_profile is None else {"unreachable": self._open_profile.unreachable}
         if "refused" in result:
             more["unrecorded"] = self.refused_registrations.unrecorded

@@ -81,8 +81,10 @@ def status(league: League, _operation: Operation) -> dict[str, Any]:
     if league.is_open:
         # The number of matches if the league started now.
         planned = status["planned_matches"] = match_count(settings, len(league.table.rows))
-        if len(league.table.rows) > 1 and (fault := start_fault(settings, len(league.table.rows))) is not None:
-            waits.append(f"the operator: {fault}")
+        players = len(league.table.rows)
+        if players > 1 and (fault := start_fault(settings, players)) is not None:
+            more_help = any(start_fault(settings, n) is None for n in range(players + 1, settings.max_players + 1))
+            waits.append(f"{'more players' if more_help else 'the operator'}: {fault}")
         if planned > MAX_MATCHES:
             waits.append(f"the operator: {planned:,} matches are more than {MAX_MATCHES:,} (withdraw players)")
     round_ = describe_round(league, league.current_round)
@@ -90,16 +92,20 @@ def status(league: League, _operation: Operation) -> dict[str, Any]:
 
 
 def _standings(league: League, _operation: Operation) -> dict[str, Any]:
-    rows, is_over = league.table.placed_rows(), league.state == "LEAGUE_COMPLETED"
+    rows, is_over, by_points = league.table.placed_rows(), league.state == "LEAGUE_COMPLETED", not league.table.ranking
+    # Where the points do not decide, it is said what did.
+    reason = f". {league.end_reason}" if is_over and not by_points else ""
+    order = describe_order(league.settings)
+    ranked_by = payoff_sentence(league.settings) if by_points else f"The table is ranked by {order}."
     return {
         "standings": [
             msgspec.to_builtins(row) | {"out": league.players[row.player_id].out} for row in rows[:MAX_STANDINGS]
         ],
-        "first": first_place(rows, is_over=is_over, by_points=not league.table.ranking) if rows else None,
+        "first": f"{first_place(rows, is_over=is_over, by_points=by_points)}{reason}" if rows else None,
         "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
-        "order": describe_order(league.settings),
+        "order": order,
         "tie_breaks": league.settings.tie_breaks,
-    } | ({"ranked_by": ranked_by} if (ranked_by := payoff_sentence(league.settings)) else {})
+    } | ({"ranked_by": ranked_by} if ranked_by else {})
 
 
 def _technical_losses(league: League) -> dict[str, list[dict[str, str]]]:

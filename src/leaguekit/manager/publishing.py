@@ -14,6 +14,9 @@ from leaguekit.manager.metrics import Histogram
 
 SentT = TypeVar("SentT")
 
+# With 1,000 players, making and reading the table once per second would take a third of two cores.
+PAUSE_SECONDS_PER_PLAYER = 0.004
+
 
 class Publisher:
     """A queue of functions that send messages. ``run`` calls each one when the write that it waits for is done."""
@@ -44,7 +47,7 @@ class Publisher:
 
 
 class StandingsPublisher:
-    """Sends the standings to all players after results, at most once per second.
+    """Sends the standings to all players after results, at most once per second, and more rarely to many players.
 
     A large table takes long to make. So it is not made before it can be sent.
     """
@@ -72,7 +75,8 @@ class StandingsPublisher:
 
     def publish_now(self) -> None:
         self._timer = None
-        self._next_at = asyncio.get_running_loop().time() + STANDINGS_PAUSE_SECONDS
+        pause = max(STANDINGS_PAUSE_SECONDS, PAUSE_SECONDS_PER_PLAYER * len(self._ledger.league.players))
+        self._next_at = asyncio.get_running_loop().time() + pause
         updates, since = self.make_updates(self._ledger.league.current_round)
         self._publisher.publish(lambda: self.send(updates, since, closing=False))
 

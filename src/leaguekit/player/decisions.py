@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from leaguekit.player.context import Context, Forfeit, Move, Strategy
+from leaguekit.player.move_limit import MoveTooSlow
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import Origin
 from leaguekit.protocol.messages import MoveInfo
@@ -82,7 +83,7 @@ async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bo
 def validate_result(result: StrategyResult, ctx: Context, options: list[Any]) -> Decision:
     """The option that a strategy has chosen, or another option and the fault of the strategy."""
     if result.error is not None:
-        return replace_move(ctx, options, f"the strategy raised {result.error!r}", result.error)
+        return replace_move(ctx, options, f"the strategy {_describe(result.error)}", result.error)
     if isinstance(result.move, Forfeit):
         return Decision(None, origin="replaced", reason=result.move.reason, forfeit=result.move)
     if isinstance(result.move, Move):
@@ -106,6 +107,10 @@ def validate_result(result: StrategyResult, ctx: Context, options: list[Any]) ->
     return replace_move(ctx, options, fault)._replace(info=MoveInfo(illegal=1))
 
 
+def _describe(error: BaseException) -> str:
+    return str(error) if isinstance(error, MoveTooSlow) else f"raised {error!r}"
+
+
 def replace_move(ctx: Context, options: list[Any], fault: str, error: BaseException | None = None) -> Decision:
     """Another move, by chance, and why the strategy's own is not played."""
     return Decision(ctx.random.choice(options) if options else None, fault, error, "replaced", fault)
@@ -127,15 +132,19 @@ async def _ask(strategy: Strategy, ctx: Context, *, inline: bool) -> StrategyRes
 async def _await_move(move: Awaitable[Any]) -> StrategyResult:
     try:
         return StrategyResult(await move)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
+    except (Exception, SystemExit, MoveTooSlow) as error:  # noqa: BLE001 - the author's code may raise anything
         return StrategyResult(error=_without_our_frame(error))
 
 
 def _call_strategy(strategy: Strategy, ctx: Context) -> StrategyResult:
     try:
         return StrategyResult(strategy(ctx))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
+    except (Exception, SystemExit, MoveTooSlow) as error:  # noqa: BLE001 - the author's code may raise anything
         return StrategyResult(error=_without_our_frame(error))
+
+
+# Where a strategy runs, for ``limited_moves``.
+CALLERS = (_call_strategy.__code__, _await_move.__code__)
 
 
 def _without_our_frame(error: BaseException) -> BaseException:

@@ -40,6 +40,10 @@ def match_id(round_id: int, number: int) -> str:
     return f"R{round_id}M{number}"
 
 
+def is_match_id(text: str) -> bool:
+    return _MATCH.fullmatch(text) is not None
+
+
 def match_numbers(match: str) -> tuple[int, int]:
     """(round, number in the round) of a match id. Matches are sorted by it."""
     found = _MATCH.fullmatch(match)

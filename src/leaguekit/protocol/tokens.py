@@ -94,8 +94,9 @@ def redact(text: str) -> str:
     return _CODE.sub("…", text) if _IN_CODE.search(text) else text
 
 
-# An agent sends or expects the same token several times per match, and its manager's token in every call.
-@lru_cache(maxsize=1_024)
+# An agent sends or expects the same token several times per match, and its manager's token in every call. A program may
+# have 1,000 players.
+@lru_cache(maxsize=8_192)
 def _derived(key: bytes, *parts: str) -> str:
     # The lengths make the text unambiguous: ("ab", "c") and ("a", "bc") must have different texts.
     text = "".join([f"{len(part.encode())}:{part}" for part in parts])
@@ -105,7 +106,7 @@ def _derived(key: bytes, *parts: str) -> str:
 
 
 # In every match at least two tokens are derived under a player's key. Processing the key takes most of the time.
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=2_048)
 def _keyed(key: bytes) -> hmac.HMAC:
     return hmac.new(key, digestmod="sha256")
 

@@ -101,7 +101,7 @@ class Comparison:
     def play_rounds(self, seed: int, on_result: OnResult | None = None) -> Iterator[int]:
         """Play the league of a seed round by round, and count it at its end.
 
-        Yields the number of matches of each round. Raises AsyncStrategyError.
+        Yields the number of matches of each round. Raises UnusableStrategy.
         """
         if not self.as_named:
             self._seats = self._shuffle_seats(seed)

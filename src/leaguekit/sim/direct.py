@@ -34,10 +34,12 @@ from leaguekit.player import context
 from leaguekit.player.context import PastMatch, Result, Strategy, record_of
 from leaguekit.player.decisions import StrategyResult, replace_move, validate_result
 from leaguekit.player.keyed_random import KeyedRandom
+from leaguekit.player.move_limit import MoveTooSlow
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import MatchRole
 from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, ResultDetails, Standing
+from leaguekit.sim.interrupts import is_interrupted
 from leaguekit.sim.match_cache import MAX_BYTES, MatchCache, Turn, Unlisted
 
 # The first attempt at a match always succeeds.
@@ -97,8 +99,8 @@ class Context(context.Context, frozen=True):
         return [*self.history]
 
 
-class AsyncStrategyError(ValueError):
-    """An asynchronous strategy, which the direct engine cannot call."""
+class UnusableStrategy(ValueError):
+    """A strategy that the direct engine cannot call: it is asynchronous, or does not return."""
 
 
 class GameBrokeDown(ValueError):
@@ -171,7 +173,7 @@ class DirectLeague:
     def play_rounds(self, seed: int, on_result: OnResult | None = None) -> Iterator[int]:
         """Play the league round by round. Yields the number of matches of each.
 
-        Raises AsyncStrategyError and GameBrokeDown.
+        Raises UnusableStrategy and GameBrokeDown.
         """
         for player in self.players.values():
             player.reset()
@@ -188,7 +190,7 @@ class DirectLeague:
                 match_seed = seed_of(key, _ATTEMPT) if self._has_chance else b""
                 try:
                     verdict = self._cache.play(match_seed, partial(self._choose, match))
-                except AsyncStrategyError:
+                except UnusableStrategy:
                     raise
                 except Exception as error:
                     # Strategies raise nothing here.
@@ -290,6 +292,9 @@ class DirectLeague:
             move = player.strategy(ctx)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
             return self._judge(player, StrategyResult(error=error), ctx, turn)
+        except MoveTooSlow as error:
+            fault = "had chosen no move when Ctrl-C was pressed" if is_interrupted() else f"{error} for a move"
+            raise UnusableStrategy(f"the strategy of {player.name} {fault}{_line_of(error)}") from None
         # A fast path: a move is nearly always the same text as an option, or one of the very objects that were offered.
         options = question.valid_options
         if type(move) is str and move in options:
@@ -318,7 +323,7 @@ class DirectLeague:
         """What a strategy means: an option, a legal move that is not listed, or the option that is played instead."""
         if iscoroutine(thought.move):
             thought.move.close()
-            raise AsyncStrategyError(
+            raise UnusableStrategy(
                 f"the strategy of {player.name} is asynchronous, and only plain functions can be asked here"
             )
         options = turn.options
@@ -367,6 +372,10 @@ class DirectLeague:
                     role=_ROLES[side],
                 )
             )
+
+
+# Where a strategy runs, for ``limited_moves``.
+CALLER = DirectLeague._choose.__code__  # noqa: SLF001 - of this module
 
 
 def _describe(error: Exception) -> str:

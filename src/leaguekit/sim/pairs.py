@@ -45,7 +45,7 @@ class PairedGames:
         self.game = self._league.game
 
     def play(self, seed: int) -> Pair:
-        """Play the pair of a seed. Raises AsyncStrategyError."""
+        """Play the pair of a seed. Raises UnusableStrategy."""
         self._league.play(seed)
         first, second = self._league.players.values()
         return Pair(2 * first.row.wins + first.row.draws, (first.origins, second.origins))

@@ -21,10 +21,12 @@ from leaguekit.agents.format_loading import load_format, module_of_format
 from leaguekit.agents.game_loading import NoSuchGame, load_game, module_of_game
 from leaguekit.formats import FormatError
 from leaguekit.league.settings import Settings
+from leaguekit.player.move_limit import limited_moves
 from leaguekit.player.strategies import CannotPlay, check_can_play
 from leaguekit.player.strategy_loading import NoSuchStrategy, load, module_of_strategy
 from leaguekit.sim.comparison import Comparison, Leagues
-from leaguekit.sim.direct import Entrant
+from leaguekit.sim.direct import CALLER, Entrant
+from leaguekit.sim.interrupts import is_interrupted
 from leaguekit.sim.jobs import play_in_order
 from leaguekit.sim.pairs import PairedGames, Pairs
 from leaguekit.sim.workers import Processes, Workers, available_cores
@@ -119,7 +121,7 @@ _loading = threading.Lock()
 
 
 def play_part(job: PartJob) -> Part:
-    """Play the seeds of a job. Raises what ``Setup.load`` raises, and AsyncStrategyError."""
+    """Play the seeds of a job. Raises what ``Setup.load`` raises, and UnusableStrategy."""
     began, cpu_began = time.perf_counter(), time.thread_time()
     if getattr(_latest, "setup", None) != job.setup:
         with _loading:
@@ -127,10 +129,11 @@ def play_part(job: PartJob) -> Part:
     simulation: Comparison | PairedGames = _latest.simulation
     seeds = range(job.first, job.first + job.count)
     result: Leagues | Pairs
-    if isinstance(simulation, Comparison):
-        result = simulation.play_leagues(seeds, with_matches=job.setup.with_matches)
-    else:
-        result = simulation.play_pairs(seeds)
+    with limited_moves(CALLER, is_ending=is_interrupted):
+        if isinstance(simulation, Comparison):
+            result = simulation.play_leagues(seeds, with_matches=job.setup.with_matches)
+        else:
+            result = simulation.play_pairs(seeds)
     return Part(result, result.count, time.perf_counter() - began, time.thread_time() - cpu_began)
 
 

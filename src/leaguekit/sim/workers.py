@@ -20,6 +20,7 @@ from typing import Any, Self, TypeVar
 JobT = TypeVar("JobT")
 ResultT = TypeVar("ResultT")
 
+_SAFE_PATH = "PYTHONSAFEPATH"
 # Windows cannot wait for more processes.
 MAX_PROCESSES = 61
 
@@ -101,7 +102,7 @@ class Processes(Workers):
         if self._stop.closed:
             raise BrokenExecutor("a process was lost")
         # This may start a process.
-        with _blocked_interrupts():
+        with _starting():
             future = self._executor.submit(play, job)
         self._children |= _children()
         return future
@@ -126,7 +127,8 @@ class Processes(Workers):
         self._stopped, self._stop = multiprocessing.Pipe(duplex=False)
         # The same on all systems. A fork would copy what threads have locked.
         context = multiprocessing.get_context("spawn")
-        self._executor = ProcessPoolExecutor(self.count, context, _begin, (self._stopped,))
+        with _starting():
+            self._executor = ProcessPoolExecutor(self.count, context, _begin, (self._stopped,))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -140,16 +142,21 @@ def _children() -> set[int | None]:
 
 
 @contextmanager
-def _blocked_interrupts() -> Iterator[None]:
-    """Start processes that Ctrl-C does not reach. It is for this process only, which then ends them."""
-    if sys.platform == "win32":
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def _starting() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach. It is for this process only, which then ends them.
+
+    They do not look for Python's own modules in the current folder, which may have a ``random.py``.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    blocked = None if sys.platform == "win32" else signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if blocked is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if before is None:
+            del os.environ[_SAFE_PATH]
 
 
 def _begin(stopped: Connection) -> None:

@@ -51,6 +51,13 @@ class Champion(AgentName):
     points: int
 
 
+class StartCondition(JsonObject):
+    """How many agents must have registered before the league begins by itself."""
+
+    players: int
+    referees: int
+
+
 class LeagueView(JsonObject):
     """The current state of the league."""
 
@@ -88,6 +95,14 @@ class LeagueView(JsonObject):
         list[str], described("The tie-breaks of the table in their order; none if the format ranks the players")
     ] = []
     end_reason: Annotated[str, described("What the format said at the end; empty in a round-robin")] = ""
+    format: Annotated[str, described("Who plays whom, such as swiss(rounds=5)")] = ""
+    starts_with: Annotated[
+        StartCondition | None, described("Before the league begins; null if the operator or the time begins it")
+    ] = None
+    needs_seat: Annotated[bool, described("Whether a player needs a seat code to register")] = False
+    gateway: Annotated[
+        str | None, described("Where people and chat applications take part, if `league host` started a gateway")
+    ] = None
     ranked_by: Annotated[
         str | UnsetType, described("One sentence, if the table is ranked by payoff; otherwise there is none")
     ] = UNSET
@@ -124,6 +139,9 @@ class StandingRow(JsonObject):
     payoff: Annotated[
         float | UnsetType, described("The mean payoff of a match; there is none in a game without payoffs")
     ] = UNSET
+    form: Annotated[
+        str, described("The marks of its last five matches in the order of the schedule, as in the cross-table")
+    ] = ""
 
 
 class MatchRow(JsonObject):
@@ -222,6 +240,13 @@ class Pairing(JsonObject):
     points: Annotated[tuple[int, int] | None, described("Of a and of b before the round; null in a bracket")] = None
 
 
+class Highlight(JsonObject):
+    """A match of a league that is over which is worth a look, and why."""
+
+    reason: Annotated[str, described("One sentence with the ids of its players")]
+    match: MatchRow
+
+
 # The stream
 
 
@@ -247,6 +272,11 @@ class Live(Page):
             "together, 256"
         ),
     ] = {}
+    upcoming: Annotated[
+        dict[str, MatchRow],
+        described("By match: at most 6 of this round or, if none of this is left, of the next; the best players first"),
+    ] = {}
+    highlights: Annotated[dict[str, Highlight], described("By match: those worth a look, once the league is over")] = {}
 
 
 class ChangedItems(JsonObject, omit_defaults=True):
@@ -259,6 +289,8 @@ class ChangedItems(JsonObject, omit_defaults=True):
     agents: dict[str, AgentListRow] = {}
     news: dict[str, NewsItem] = {}
     pairings: dict[str, Pairing] = {}
+    upcoming: dict[str, MatchRow] = {}
+    highlights: dict[str, Highlight] = {}
 
 
 class RemovedKeys(JsonObject, omit_defaults=True):
@@ -270,6 +302,8 @@ class RemovedKeys(JsonObject, omit_defaults=True):
     agents: list[str] = []
     news: list[str] = []
     pairings: list[str] = []
+    upcoming: list[str] = []
+    highlights: list[str] = []
 
 
 class Change(Page, omit_defaults=True):

@@ -34,7 +34,7 @@ class Dashboard:
 
     def __init__(self, manager: Manager) -> None:
         self.manager = manager
-        self.projection = Projection(manager.ledger.league, manager.runner)
+        self.projection = Projection(manager.ledger.league, manager.runner, manager.gateway_page)
         self.broadcaster = Broadcaster(manager.world, manager.ledger, self.projection)
         self.responses = ResponseCache(manager.ledger)
         self._exporter = MetricsExporter(manager, self.projection, self.broadcaster)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Literal
 
 import msgspec
@@ -15,6 +15,7 @@ from leaguekit.games.base import Moves, Side
 from leaguekit.games.pictures import name_players, picture_of
 from leaguekit.games.records import positions, steps_from_choices
 from leaguekit.league import events as e
+from leaguekit.league.figures import matches_of
 from leaguekit.league.outcomes import judge, read_record, record_name
 from leaguekit.league.records import Match, Outcome
 from leaguekit.league.state import League
@@ -30,9 +31,10 @@ from leaguekit.web.api_types import InPlay
 from leaguekit.web.page_types import Draw, MatchPage, Message, PicturesPage, Step, Verification
 from leaguekit.web.pages import NotFound
 from leaguekit.web.pictures import match_picture
-from leaguekit.web.projection import Projection, news_item
+from leaguekit.web.projection import Projection
 from leaguekit.web.rows import in_play_row, match_row, move_counts
 
+MAX_MEETINGS = 5
 # A match that was voided and replayed many times has more events than anybody reads.
 MAX_NEWS = 50
 # The pictures of one answer, and the steps beyond which there are none.
@@ -85,12 +87,13 @@ async def match_page(
         steps=[],
         messages=[],
         news=[],
+        meetings=[match_row(league, one) for one in _meetings(league, match)],
         before=_neighbour(league, match, -1),
         after=_neighbour(league, match, 1),
     )
     outcome, reader = match.outcome, ledger.log
     events = await _events(projection, ledger, match_id)
-    page.news = [news_item(number, event) for number, event in events]
+    page.news = [projection.news_item(number, event) for number, event in events]
     if outcome is not None:
         recorded, posted = await _recorded(reader, match_id, events)
         record = _record(recorded, posted)
@@ -131,6 +134,13 @@ def _find_match(league: League, match_id: str) -> Match:
 def _in_play(league: League, match: Match, progress: MatchProgress | None) -> InPlay:
     picture = match_picture(league.settings.game_name, match, progress)
     return in_play_row(league, match, progress, picture)
+
+
+def _meetings(league: League, match: Match) -> list[Match]:
+    """The matches of the same two players that have ended and come before a match in the schedule, the latest first."""
+    met = takewhile(lambda one: one is not match, matches_of(league, match.a))
+    ended = [one for one in met if one.has_ended and match.b in one.players]
+    return ended[: -MAX_MEETINGS - 1 : -1]
 
 
 def _neighbour(league: League, match: Match, step: Literal[-1, 1]) -> str | None:

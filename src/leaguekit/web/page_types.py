@@ -226,6 +226,9 @@ class MatchPage(Page):
     moves: Annotated[dict[str, Moves], described("By player; one that states nothing is not in it")] = field(
         default_factory=dict
     )
+    meetings: Annotated[
+        list[MatchRow], described("Earlier matches of the two players that have ended, the latest first; at most 5")
+    ] = field(default_factory=list)
     before: Annotated[str | None, described("The match before it in the schedule")] = None
     after: Annotated[str | None, described("The match after it in the schedule")] = None
 
@@ -370,6 +373,7 @@ class FiguresPage(Page):
     total: int
     offset: int
     players: list[RatingRow]
+    certainty: Annotated[str, described("Of the sentences, the one that says how certain the first place is")] = ""
 
 
 class Metric(JsonObject):

@@ -157,6 +157,7 @@ def figures_page(number: int, figures: Figures) -> t.FiguresPage:
         sentences=figures.sentences,
         champions_chance=figures.champions_chance,
         alike_chance=None if figures.equality is None else figures.equality.chance,
+        certainty=figures.certainty,
         total=len(figures.lines),
         offset=0,
         players=[

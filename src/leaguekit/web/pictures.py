@@ -33,9 +33,9 @@ class LivePictures:
         self._made: dict[str, tuple[MatchProgress | None, Picture | None]] = {}
 
     def update(self, game_name: str, playing: Iterable[Match], progress: dict[str, MatchProgress]) -> None:
-        """Make the pictures of the first matches in play that are not made yet."""
+        """Make those pictures that are not made yet: of the matches that were drawn before, then of the ``playing``."""
         made = {}
-        for match in sorted(playing, key=_schedule_order)[:MAX_DRAWN]:
+        for match in sorted(playing, key=lambda match: match.id not in self._made)[:MAX_DRAWN]:
             report = progress.get(match.id)
             before, picture = self._made.get(match.id, (None, None))
             made[match.id] = (report, picture if report is before else match_picture(game_name, match, report))
@@ -43,8 +43,3 @@ class LivePictures:
 
     def get(self, match_id: str) -> Picture | None:
         return self._made.get(match_id, (None, None))[1]
-
-
-def _schedule_order(match: Match) -> tuple[int, int, str]:
-    # R1M2 is before R1M10.
-    return match.round_id, len(match.id), match.id

@@ -6,6 +6,7 @@ state does not: news, the latest results, the numbers of the events about each m
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from datetime import datetime
 
@@ -18,7 +19,7 @@ from leaguekit.league.evidence import read_evidence
 from leaguekit.league.pairings import advancement, view_of, visible_stages
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.rounds import available_referees
-from leaguekit.league.sentences import sentence
+from leaguekit.league.sentences import registered_id, sentence
 from leaguekit.league.standings import PlacedRow, Table
 from leaguekit.league.state import League
 from leaguekit.league.ties import describe_order, first_place, payoff_sentence, tie_sentences
@@ -26,8 +27,19 @@ from leaguekit.league.tournaments import draws_more
 from leaguekit.manager.league_runner import LeagueRunner
 from leaguekit.protocol import times
 from leaguekit.protocol.plain_text import remove_addresses
-from leaguekit.web.api_types import Champion, Change, ChangedItems, LeagueView, Live, NewsItem, RemovedKeys, StandingRow
+from leaguekit.web.api_types import (
+    Champion,
+    Change,
+    ChangedItems,
+    LeagueView,
+    Live,
+    NewsItem,
+    RemovedKeys,
+    StandingRow,
+    StartCondition,
+)
 from leaguekit.web.evidence_counts import EvidenceCounts
+from leaguekit.web.front_page import Form, highlights, rank_sum, upcoming_matches
 from leaguekit.web.pictures import LivePictures
 from leaguekit.web.rows import agent_row, in_play_row, match_row, pairing_row, standing_row
 
@@ -41,7 +53,9 @@ MAX_TIES = 5
 # Of a bracket, the stages with more places than this are not in the stream; of a round, the pairings beyond. All
 # challengers together have four times as many.
 MAX_PLACES = 64
-KEYED = ("standings", "playing", "results", "agents", "news", "pairings")
+KEYED = ("standings", "playing", "results", "agents", "news", "pairings", "upcoming", "highlights")
+# What a text says from its last sign before a command on. A remedy is for operators.
+_REMEDY = re.compile(r"\s*[(;:][^(;:`]*`.*")
 
 _BY_OPERATOR = (
     e.SeatsIssued,
@@ -61,36 +75,27 @@ _BY_OPERATOR = (
 _NOT_NEWS = (e.MatchAssigned, e.ResultRecorded, e.FailuresCounted, e.FormLearned, e.RulesBroken, e.RegistrationRefused)
 
 
-def news_item(number: int, event: e.Event) -> NewsItem:
-    """An event as a sentence without addresses."""
-    agent = getattr(event, "player_id", None) or getattr(event, "referee_id", None) or getattr(event, "agent_id", None)
-    return NewsItem(
-        number=number,
-        at=event.at,
-        event=type(event).__name__,
-        text=remove_addresses(sentence(event)),
-        match_id=getattr(event, "match_id", None),
-        agent_id=agent,
-        by_operator=isinstance(event, _BY_OPERATOR) or getattr(event, "by_operator", False),
-    )
-
-
 class Projection:
     """The public part of a league. ``apply`` every event, from the first on, after the league has applied it."""
 
-    def __init__(self, league: League, runner: LeagueRunner) -> None:
+    def __init__(self, league: League, runner: LeagueRunner, gateway: str | None = None) -> None:
+        """``gateway`` is the URL of the gateway's page."""
         self.league = league
         self.number = 0
         # By player. A player that has none yet gets counts of zero.
         self.evidence_counts: defaultdict[str, EvidenceCounts] = defaultdict(EvidenceCounts)
         self.announced_at: dict[int, str] = {}
         self.runner = runner
+        self._gateway = gateway
+        self._form = Form(league)
         self._pictures = LivePictures()
         self._times: dict[type[e.Event], str] = {}
         self._latest_results: deque[str] = deque(maxlen=MAX_LATEST)
         self._news: deque[NewsItem] = deque(maxlen=MAX_LATEST)
         self.operations: deque[NewsItem] = deque(maxlen=MAX_OPERATIONS)
         self._event_numbers: dict[str, tuple[int, ...]] = {}
+        # By agent, the number of its first registration.
+        self._registrations: dict[str, int] = {}
         # The table after all rounds before the latest one, and the number of rounds that are counted in it.
         self._table_before: Table | None = None
         self._counted_rounds = 0
@@ -108,10 +113,12 @@ class Projection:
                 self._apply_result(event)
             case e.FailuresCounted() if event.in_a_row:
                 self.evidence_counts[event.player_id].missed += 1
+            case e.PlayerRegistered() | e.RefereeRegistered():
+                self._registrations.setdefault(registered_id(event), number)
         if (match_id := getattr(event, "match_id", None)) is not None:
             self._event_numbers[match_id] = (*self._event_numbers.get(match_id, ()), number)
         if not isinstance(event, _NOT_NEWS):
-            news = news_item(number, event)
+            news = self.news_item(number, event)
             self._news.append(news)
             if news.by_operator:
                 self.operations.append(news)
@@ -120,13 +127,30 @@ class Projection:
         if isinstance(event, e.ResultRecorded):
             for player, evidence in read_evidence(event.result.details).items():
                 self.evidence_counts[player].add(evidence, event.at, event.match_id)
-        if self.league.matches[event.match_id].round_id <= self._counted_rounds:
+        match = self.league.matches[event.match_id]
+        self._form.forget(match.players)
+        if match.round_id <= self._counted_rounds:
             # A round that was over has changed.
             self._table_before = None
         if event.match_id in self._latest_results:
             self._latest_results.remove(event.match_id)
         if not isinstance(event, e.MatchReplayed):
             self._latest_results.append(event.match_id)
+
+    def news_item(self, number: int, event: e.Event) -> NewsItem:
+        """An event as a sentence without addresses."""
+        names = (getattr(event, name, None) for name in ("player_id", "referee_id", "agent_id"))
+        agent = next(filter(None, names), None)
+        is_known = self._registrations.get(agent or "", number) < number
+        return NewsItem(
+            number=number,
+            at=event.at,
+            event=type(event).__name__,
+            text=remove_addresses(sentence(event, self._registrations if is_known else ())),
+            match_id=getattr(event, "match_id", None),
+            agent_id=agent,
+            by_operator=isinstance(event, _BY_OPERATOR) or getattr(event, "by_operator", False),
+        )
 
     def event_numbers(self, match_id: str) -> tuple[int, ...]:
         """The numbers of the events about a match."""
@@ -163,7 +187,7 @@ class Projection:
     def standings(self, offset: int = 0, limit: int = MAX_STANDINGS) -> list[StandingRow]:
         """Part of the table, with the ranks gained and lost."""
         before, rows = self.ranks_before(), self.placed_rows()[offset : offset + limit]
-        return [standing_row(self.league, row, before.get(row.player_id)) for row in rows]
+        return [standing_row(self.league, row, before.get(row.player_id), self._form.of(row.player_id)) for row in rows]
 
     def placed_rows(self) -> list[PlacedRow]:
         """The whole table. It is made once after each change."""
@@ -196,7 +220,10 @@ class Projection:
             players=status.players,
             referees=status.referees,
             starts_at=self._starts_at(),
-            waits_for=[*self._waits_to_start(), *queries.waits_for(league), *self.runner.waits_for],
+            waits_for=[
+                *self._waits_to_start(),
+                *(_REMEDY.sub("", reason) for reason in (*queries.waits_for(league), *self.runner.waits_for)),
+            ],
             created_at=self._times.get(e.LeagueCreated),
             started_at=self._times.get(e.LeagueStarted),
             ended_at=self._times.get(e.LeagueCompleted),
@@ -216,6 +243,12 @@ class Projection:
             advancement=advancement(league),
             tie_breaks=[] if league.table.ranking else list(settings.tie_breaks),
             end_reason=league.end_reason,
+            format=settings.format_text,
+            starts_with=StartCondition(players=start_when[0], referees=start_when[1])
+            if (start_when := self.runner.start_when) is not None and league.is_open
+            else None,
+            needs_seat=settings.require_seat,
+            gateway=self._gateway,
             ranked_by=payoff_sentence(settings) or UNSET,
         )
 
@@ -237,7 +270,7 @@ class Projection:
         if not league.is_open:
             return []
         if when is None:
-            return [] if self.runner.start_at is not None else ["the operator: `league start`"]
+            return [] if self.runner.start_at is not None else ["the operator"]
         here = (len(league.table.rows), len(available_referees(league)))
         missing = [
             (kind, wanted - known) for kind, known, wanted in zip(("player", "referee"), here, when, strict=True)
@@ -248,9 +281,8 @@ class Projection:
         """The current content of the stream."""
         league = self.league
         standings = {row.id: row for row in self.standings()}
-        playing = [league.matches[name] for referee in league.referees.values() for name in referee.assigned_matches][
-            :MAX_PLAYING
-        ]
+        assigned = (league.matches[name] for referee in league.referees.values() for name in referee.assigned_matches)
+        playing = sorted(assigned, key=lambda match: rank_sum(league, match))[:MAX_PLAYING]
         self._pictures.update(league.settings.game_name, playing, self.runner.progress)
         agents: list[Player | Referee] = [*league.referees.values(), *(league.players[name] for name in standings)]
         return Live(
@@ -270,6 +302,10 @@ class Projection:
                 for stage in visible_stages(league, MAX_PLACES)
                 for place, pairing in enumerate(stage.pairings, start=1)
             },
+            upcoming={match.id: match_row(league, match) for match in upcoming_matches(league)},
+            highlights={one.match.match_id: one for one in highlights(league)}
+            if league.state == "LEAGUE_COMPLETED"
+            else {},
         )
 
 

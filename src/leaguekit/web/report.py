@@ -35,11 +35,11 @@ from leaguekit.web.page_types import Message
 from leaguekit.web.report_style import STYLE
 from leaguekit.web.rows import match_row, refused_row
 
-# Characters of all replays together. Those of 50 players' 1,225 matches take 1.2 million. With more than 100 players, a
-# page with all replays would be too large for a phone.
-MAX_REPLAYS = 3_000_000
-# Characters of all drawings together. Those of 1,225 matches on a board of nine cells take a million.
-MAX_DRAWINGS = 3_000_000
+# Characters of all replays together, and of all drawings together. Those of 50 players' 1,225 matches on a board of
+# nine cells take 1.2 million and 0.9 million. The rows of 100 players' 4,950 matches take 2.4 million. The page should
+# be smaller than 5 MB, because a larger one is slow on a phone.
+MAX_REPLAYS = 1_250_000
+MAX_DRAWINGS = 950_000
 _CLASSES = {"1": "w", "+": "w", "½": "d", "0": "l", "-": "l"}
 _DIRECTIONS = {"sent": "to  ", "received": "from", "failed": "fail", "ruled": "rule"}
 _UNPLAYED = {"in_play": "in play", "held": "waits for the operator", "waiting": "waits", "scheduled": "not played yet"}
@@ -210,14 +210,21 @@ class Report:
         return f"<p{wins}><span>{label}</span>{marks}</p>"
 
     def _round_heading(self, round_id: int) -> str:
-        """The heading of a round, and who has a bye."""
+        """The heading of a round, which unfolds it, and who has a bye."""
         round_ = self._league.rounds[round_id - 1]
         title = f"Round {round_id}"
         if round_.label not in ("", title):
             title += f": {escape_text(round_.label)}"
+        played = len(round_.matches) - round_.remaining
+        count = "1 match" if len(round_.matches) == 1 else f"{len(round_.matches)} matches"
+        if round_.remaining:
+            count += f", {played} played"
         byes = ", ".join(insert_names(player, self._names) for player in round_.byes)
         bye = f'<p class="soft">A bye, which counts as a win: {byes}</p>' if byes else ""
-        return f'<h3 id="round-{round_id}">{title}</h3>{bye}'
+        return (
+            f'<details class="round" id="round-{round_id}"><summary><h3>{title}</h3> '
+            f'<span class="soft">{count}</span></summary>{bye}'
+        )
 
     def _table(self) -> Iterator[str]:
         scale = RatingScale(self._figures.lines)
@@ -343,10 +350,11 @@ class Report:
         yield "</tbody></table></div>"
 
     async def _matches(self, matches: AsyncIterable[ReportedMatch]) -> AsyncIterator[str]:
+        """Each round is folded away. A link to a match unfolds its round."""
         round_id = 0
         async for one in matches:
             if one.match.round_id != round_id:
-                yield "</tbody></table>" if round_id else ""
+                yield "</tbody></table></details>" if round_id else ""
                 round_id = one.match.round_id
                 if self._league.draws_rounds and not self._has_bracket:
                     self._points = points_before(self._league, round_id)
@@ -355,7 +363,7 @@ class Report:
                     "<th>players</th><th>result</th><th>how it came</th></tr></thead><tbody>\n"
                 )
             yield self._match(one)
-        yield "</tbody></table>" if round_id else ""
+        yield "</tbody></table></details>" if round_id else ""
         if self.full_from is not None:
             yield (
                 f'<p class="soft">From {self.full_from} on the replays are left out, because they would make the page '

@@ -71,6 +71,9 @@ svg.chart{display:block;width:100%;min-width:22rem;height:auto}
 .matches tr:target td{background:var(--mark)}
 .matches .winner{font-weight:700}
 summary{cursor:pointer;color:var(--link);font-size:.85rem;width:max-content;max-width:100%}
+.round{border-bottom:1px solid var(--rule);padding:.3rem 0}
+.round>summary{font-size:1rem;width:auto}
+.round h3{display:inline;margin:0 .6rem 0 0}
 pre{margin:.3rem 0;padding:.5rem .7rem;background:var(--sheet);border-radius:.3rem;overflow-x:auto;
 font:.78rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 .drawn{display:flex;gap:.7rem;align-items:flex-start}
@@ -98,7 +101,9 @@ th,td{padding:.25rem .22rem}.standings td:nth-child(2){font-size:.75rem;padding:
 .matches tr{border-bottom:1px solid var(--rule);padding:.5rem 0}
 .drawn{flex-wrap:wrap}.drawn>div{flex:1 1 11rem}.drawn .picture{flex:none;max-width:100%;overflow-x:auto}}
 @media print{:root{--paper:#fff;--sheet:#f5f6f8;--ink:#000;--soft:#444;--rule:#ccc;--link:#000}
-body{max-width:none;font-size:10pt;padding:0}nav,details{display:none}h2{break-after:avoid}tr{break-inside:avoid}
+body{max-width:none;font-size:10pt;padding:0}nav,details:not(.round){display:none}.round::details-content{display:block;content-visibility:visible}
+.drawn .picture{width:4rem;min-width:0}.drawn figcaption{display:none}
+h2{break-after:avoid}tr{break-inside:avoid}
 .wide{overflow:visible}.cross{font-size:6pt}.cross th,.cross td{padding:0 .1rem}a{text-decoration:none}}
 """
     + _PICTURES

@@ -6,7 +6,31 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+# In the place of each @ is the way from the requested path to the page of the league.
+_NOT_FOUND_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Not here</title>
+<link rel="icon" href="@static/icon.svg" type="image/svg+xml">
+<script src="@static/theme.js"></script>
+<link rel="stylesheet" href="@static/colours.css">
+<link rel="stylesheet" href="@static/style.css">
+</head>
+<body>
+<main>
+<section class="instead">
+<h1>Not here</h1>
+<p>This league has no page at this address.</p>
+<p class="more"><a href="@#/">The league</a><a href="@#/rounds">Its rounds</a><a href="@#/agents">Its agents</a></p>
+</section>
+</main>
+</body>
+</html>
+"""
 
 
 class Content(NamedTuple):
@@ -35,6 +59,15 @@ def content_response(content: Content, content_type: str, request: Request) -> R
 
 def accepts_gzip(request: Request) -> bool:
     return "gzip" in request.headers.get("accept-encoding", "")
+
+
+def not_found_response(sentence: str, request: Request) -> Response:
+    """A page with links for a browser, and the sentence as JSON for a program."""
+    if "text/html" not in request.headers.get("accept", ""):
+        return error_response(sentence, 404)
+    # The path of a proxy in front is not known here, so the links are relative.
+    way = "../" * (request.url.path.count("/") - 1) or "./"
+    return HTMLResponse(_NOT_FOUND_PAGE.replace("@", way), 404)
 
 
 def error_response(sentence: str, status: int, headers: dict[str, str] | None = None) -> Response:

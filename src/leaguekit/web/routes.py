@@ -24,10 +24,10 @@ from leaguekit.web.matches import MAX_PICTURES, MAX_STEPS, match_page, pictures_
 from leaguekit.web.metrics_exporter import MetricsExporter
 from leaguekit.web.openapi import Description, PageDescription, StreamDescription, openapi_document
 from leaguekit.web.parameters import BadParameter, Parameter, clamp, read_parameters
-from leaguekit.web.projection import Projection, news_item
+from leaguekit.web.projection import Projection
 from leaguekit.web.prometheus import CONTENT_TYPE
 from leaguekit.web.response_cache import ResponseCache
-from leaguekit.web.responses import accepts_gzip, content_response, error_response
+from leaguekit.web.responses import accepts_gzip, content_response, error_response, not_found_response
 from leaguekit.web.shared_work import Busy
 from leaguekit.web.stream import Broadcaster, EventStreamResponse
 from leaguekit.web.success_metrics import metrics
@@ -151,7 +151,7 @@ async def _news(context: DashboardContext, after: int | None, limit: int) -> pag
     # The latest events may not be in the log yet.
     await context.manager.ledger.wait_written()
     stored = await context.manager.ledger.log.read(first, limit)
-    news = [news_item(one.number, e.decode(one.event)) for one in stored]
+    news = [context.projection.news_item(one.number, e.decode(one.event)) for one in stored]
     return page_types.NewsPage(seq=number, after=first, news=news)
 
 
@@ -163,6 +163,7 @@ async def _figures(context: DashboardContext, offset: int, limit: int) -> page_t
         return page_types.FiguresPage(
             seq=context.projection.number,
             sentences=[too_many],
+            certainty=too_many,
             champions_chance=None,
             alike_chance=None,
             total=0,
@@ -274,7 +275,7 @@ _API_ROUTES = (
 async def _static_file(_context: DashboardContext, request: Request) -> Response:
     file = page_files().get(request.path_params.get("name", "index.html"))
     if file is None:
-        return error_response("There is no such file.", 404)
+        return not_found_response("There is no such file.", request)
     return content_response(file.content, file.content_type, request)
 
 
@@ -299,8 +300,8 @@ async def _prometheus(context: DashboardContext, _request: Request) -> Response:
     return Response(context.exporter.text(), headers=headers)
 
 
-async def _not_found(_context: DashboardContext, _request: Request) -> Response:
-    return error_response("There is nothing here. /openapi.json describes what there is.", 404)
+async def _not_found(_context: DashboardContext, request: Request) -> Response:
+    return not_found_response("There is nothing here. /openapi.json describes what there is.", request)
 
 
 _EVENTS_DESCRIPTION = StreamDescription(

@@ -51,7 +51,7 @@ def agent_name(league: League, agent_id: str) -> AgentName:
     return AgentName(id=agent_id, name=agent_id if agent is None else agent.meta.display_name)
 
 
-def standing_row(league: League, row: PlacedRow, rank_before: int | None) -> StandingRow:
+def standing_row(league: League, row: PlacedRow, rank_before: int | None, form: str) -> StandingRow:
     player = league.players[row.player_id]
     return StandingRow(
         rank=row.rank,
@@ -72,6 +72,7 @@ def standing_row(league: League, row: PlacedRow, rank_before: int | None) -> Sta
         sonneborn_berger=row.sonneborn_berger,
         buchholz=row.buchholz,
         payoff=row.payoff,
+        form=form,
     )
 
 
@@ -138,7 +139,7 @@ def match_row(league: League, match: Match, record: Sequence[Any] | None = None)
     if (outcome := match.outcome) is not None:
         row.ended_at = match.ended_at
         row.points = (outcome.points_a, outcome.points_b)
-        row.winner = _winner(match, outcome)
+        row.winner = winner_of(match)
         row.result, row.ruling = outcome.status, outcome.ruling
         row.choices = (outcome.choice_a, outcome.choice_b)
         row.drawn_number = outcome.drawn_number
@@ -173,10 +174,13 @@ def _status(league: League, match: Match) -> MatchStatus:
     return "waiting" if match.id in league.waiting else "scheduled"
 
 
-def _winner(match: Match, outcome: Outcome) -> str | None:
-    if outcome.points_a == WIN_POINTS:
+def winner_of(match: Match) -> str | None:
+    """The winner of a match; None if nobody has won it."""
+    if match.outcome is None:
+        return None
+    if match.outcome.points_a == WIN_POINTS:
         return match.a
-    return match.b if outcome.points_b == WIN_POINTS else None
+    return match.b if match.outcome.points_b == WIN_POINTS else None
 
 
 def _decided_by(match: Match, outcome: Outcome) -> DecidedBy:
@@ -204,7 +208,7 @@ def _reason(match: Match, outcome: Outcome, game_name: str, record: Sequence[Any
         a, b = outcome.payoffs
         reason = f"{{A}} got {a:g} and {{B}} got {b:g}"
     if reason is None:
-        winner = _winner(match, outcome)
+        winner = winner_of(match)
         return "nobody won" if winner is None else f"{winner} won"
     return reason.replace("{A}", match.a).replace("{B}", match.b)
 

@@ -493,5 +493,5 @@ def test_options_may_stand_in_the_environment_and_those_given_count_more(monkeyp
 
 
 def test_without_a_model_there_is_no_such_strategy() -> None:
-    with pytest.raises(NoSuchStrategy, match="needs a model: --model NAME, or LEAGUE_LLM_MODEL in the environment"):
+    with pytest.raises(NoSuchStrategy, match="needs a model: LEAGUE_LLM_MODEL in the environment"):
         load("llm")

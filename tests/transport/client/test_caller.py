@@ -24,7 +24,7 @@ from leaguekit.transport.addresses import AddressPolicy, Resolver, read_url, sys
 from leaguekit.transport.base import CallerLate, CallerUnable, CallFailed, HttpAnswer, TimedOut, TlsFailed, Unreachable
 from leaguekit.transport.client import caller as caller_module
 from leaguekit.transport.client.caller import HttpCaller
-from leaguekit.transport.client.connections import IDLE_SECONDS, MAX_HEAD_BYTES
+from leaguekit.transport.client.connections import IDLE_SECONDS, MAX_HEAD_BYTES, Connection
 from leaguekit.transport.client.deadlines import DeadlineTimer
 from tests.certificates import make_certificate, server_side
 from tests.zoo import bad_servers as zoo
@@ -642,6 +642,28 @@ async def test_time_that_is_up_just_as_one_wait_ends_is_up_for_the_next() -> Non
     await until(lambda: deadline.failure)
     with pytest.raises(TimedOut):
         deadline.wait_on(loop.create_future())
+
+
+@on_both_loops
+async def test_a_connection_that_is_closed_before_the_request_is_written_is_replaced_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def closes_the_first(line: zoo.Line) -> None:
+        await (zoo.speaks_first if line.server.connections == 1 else zoo.good)(line)
+
+    opening = HttpCaller._open_connection
+
+    async def open_and_wait(self: HttpCaller, *given: Any) -> Connection:
+        connection = await opening(self, *given)
+        if server.connections == 1:
+            await until(lambda: connection.closed)
+        return connection
+
+    monkeypatch.setattr(HttpCaller, "_open_connection", open_and_wait)
+    async with serving(closes_the_first) as server, calling() as caller:
+        assert await caller.post(server.url, b"{}", AMPLE) == GOOD
+        assert (len(server.requests), server.connections) == (1, 2)
+        assert is_at_rest(caller)
 
 
 # Kept connections

@@ -13,6 +13,7 @@ from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import LOOPBACK
 from leaguekit.transport.base import Peer
 from leaguekit.transport.server.connection_base import CONNECTION_EXTENSION
+from leaguekit.transport.server.connection_slots import CONNECTIONS_PER_SOCKET
 from leaguekit.transport.server.server import Limits
 from tests.transport.running import Client, Run, Running, post, serving
 
@@ -46,6 +47,20 @@ def test_whoever_only_holds_a_connection_loses_it_to_a_new_one_in_the_order_of_t
                 for held in holding:
                     assert await is_served(await running.connect())
                     assert await is_told_to_go(held)
+
+    run(main())
+
+
+def test_a_server_that_players_share_has_more_connections_for_each_of_them(run: Run) -> None:
+    async def main() -> None:
+        for limits in (Limits(connections=3), Limits(connections_per_address=3)):
+            async with serving(sockets=3, limits=limits) as running:
+                ports = running.server.ports
+                held = [await running.connect(ports[number % 3]) for number in range(3 + 2 * CONNECTIONS_PER_SOCKET)]
+                for client in held:
+                    assert await is_served(client)
+                assert await is_served(await running.connect(ports[2]))
+                assert await is_told_to_go(held[0])
 
     run(main())
 

@@ -1235,7 +1235,7 @@ def test_port_0_takes_a_free_port() -> None:
 def test_a_busy_port_is_an_error_that_says_which_and_what_to_do() -> None:
     with listen("127.0.0.1", 0) as sock:
         port = sock.getsockname()[1]
-        with pytest.raises(CannotListen, match=rf"Port {port} at 127\.0\.0\.1 is in use .* choose another port"):
+        with pytest.raises(CannotListen, match=rf"Port {port} at 127\.0\.0\.1 is in use .* choose another --port"):
             listen("127.0.0.1", port)
 
 

@@ -4,13 +4,14 @@ import { drawing, moveText } from "./pictures.js";
 
 // Under its path: a proxy may serve several gateways at one address.
 const STORAGE_KEY = `leaguekit.seat${location.pathname.replace(/\/$/, "")}`;
-const STANDINGS_INTERVAL_MS = 5000;
+const LEAGUE_INTERVAL_MS = 5000;
 const RETRY_MS = 2000;
 const WORDS = {
   your_turn: "It is your turn.",
   waiting: "No move is wanted of you now. This page tells you when one is.",
   over: "The league is over.",
 };
+const RESULTS = { WIN: "won", LOSS: "lost", DRAW: "drew" };
 
 const $ = (id) => document.getElementById(id);
 let code = sessionStorage.getItem(STORAGE_KEY);
@@ -94,10 +95,11 @@ async function follow(own) {
       if (code !== own) return;
       version = state.version;
       showError("");
+      if (state.asked && !Object.hasOwn(names, state.asked.opponent_id)) await showLeague();
       show(state);
-      showStandings();
+      showLeague();
       // What was asked for just now may be older than the last result.
-      if (state.status === "over") setTimeout(showStandings, RETRY_MS);
+      setTimeout(showLeague, RETRY_MS);
     } catch (error) {
       if (code !== own) return;
       if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
@@ -117,7 +119,6 @@ function show(state) {
   $("own-name").textContent = state.name;
   $("own-id").textContent = state.player_id ? `(${state.player_id})` : "";
   $("own-code").textContent = code;
-  $("league").textContent = state.league_id ?? "";
   const rank = state.rank ? ` You are number ${state.rank}.` : "";
   const said = (WORDS[state.status] ?? state.say) + rank;
   // What does not change is not read out again.
@@ -126,7 +127,29 @@ function show(state) {
   const { wins, draws, losses, points } = state.record;
   $("record").textContent = `(${wins} won, ${draws} drawn, ${losses} lost, ${points} points)`;
   $("matches").replaceChildren(...[...state.matches].reverse().map(matchRow));
+  hideIf(state.matches.length === 0, "matches");
+  showOutcome(state.matches.at(-1));
   $("automatic").replaceChildren(...state.automatic.map((text) => item(text)));
+}
+
+// A table without results says nothing.
+function hideIf(isEmpty, id) {
+  $(id).closest("table").hidden = isEmpty;
+}
+
+// The result of the last match in words.
+function showOutcome(match) {
+  const words = RESULTS[match?.result];
+  $("outcome").hidden = !words;
+  if (!words) return;
+  const said = [`You ${words} against `, bdi(names[match.opponent_id] ?? match.opponent_id)];
+  if (match.choice !== null) said.push(". You played ", bdi(moveText(match.choice)));
+  if (match.opponent_choice !== null) said.push(", your opponent ", bdi(moveText(match.opponent_choice)));
+  if (match.reason) said.push(": ", ...withNames(match.reason));
+  const told = document.createElement("p");
+  told.append(...said, ".");
+  // What does not change is not read out again.
+  if ($("outcome").textContent !== told.textContent) $("outcome").replaceChildren(...told.childNodes);
 }
 
 function item(text) {
@@ -144,7 +167,7 @@ function bdi(text) {
 function matchRow(match) {
   const line = document.createElement("tr");
   const { match_id, opponent_id, choice, opponent_choice, result, reason } = match;
-  for (const value of [match_id, names[opponent_id] ?? opponent_id, choice, opponent_choice, result]) {
+  for (const value of [match_id, names[opponent_id] ?? opponent_id, choice, opponent_choice, RESULTS[result]]) {
     line.insertCell().append(bdi(value));
   }
   line.insertCell().append(...withNames(reason ?? "–"));
@@ -171,7 +194,7 @@ function showTurn({ asked, status, matches }) {
   $("turn-title").textContent = "Your move";
   document.title = "Your move! – A seat in the league";
   $("opponent").textContent = asked.opponent_name ?? names[asked.opponent_id] ?? asked.opponent_id ?? "somebody";
-  $("game").textContent = asked.game;
+  $("game").textContent = asked.game.replace(/^[^(]*/, (name) => name.replaceAll("_", " "));
   $("in-match").textContent = ` in ${asked.match_id}`;
   $("rules").textContent = asked.rules;
   $("position").textContent = JSON.stringify(asked.position, null, 1);
@@ -277,19 +300,43 @@ function tick() {
 }
 setInterval(tick, 250);
 
-// The table, for everybody
+// The league, for everybody
 
-async function showStandings() {
+async function showLeague() {
   try {
-    const { league_id, standings } = await ask("api/league");
-    $("league").textContent = league_id ?? "";
+    const { league_id, standings, dashboard, status } = await ask("api/league");
+    $("league").textContent = status?.title || league_id || "the league";
+    showProgress(status);
+    // An address of this machine alone is of no use to a reader at another one.
+    const isHere = (host) => /^(localhost|127\.|\[::1\])/.test(host);
+    $("dashboard").hidden = isHere(new URL(dashboard).hostname) && !isHere(location.hostname);
+    $("dashboard").href = dashboard;
     names = Object.fromEntries(standings.map((row) => [row.player_id, row.display_name]));
     const hasPayoff = standings.some((row) => "payoff" in row);
     $("payoff").hidden = $("ranked-by").hidden = !hasPayoff;
     $("standings").replaceChildren(...standings.map(standing));
+    hideIf(standings.every((row) => row.played === 0), "standings");
   } catch {
     // It will be there the next time.
   }
+}
+
+function showProgress(status) {
+  $("progress").hidden = status === null;
+  const said = status === null ? "" : `${progressOf(status)}.`;
+  if ($("progress").textContent !== said) $("progress").textContent = said;
+}
+
+// How the league is going, and what it waits for.
+function progressOf({ state, paused, round, players, starts_with: start, starts_at: at }) {
+  if (state === "LEAGUE_COMPLETED") return "The league is over";
+  if (paused) return "The league is paused by its operator";
+  if (state === "RUNNING_LEAGUE") return `The league is in progress: ${round}`;
+  const here = players === 1 ? "1 player is here" : `${players} players are here`;
+  const missing = (start?.players ?? 0) - players;
+  if (missing > 0) return `${here}, and the league begins with ${missing} more`;
+  if (at) return `${here}. The league begins at ${new Date(at).toLocaleString("en-GB", { timeZoneName: "short" })}`;
+  return `${here}. The league begins when its operator starts it`;
 }
 
 function standing(row) {
@@ -300,7 +347,7 @@ function standing(row) {
   return line;
 }
 
-showStandings();
-setInterval(showStandings, STANDINGS_INTERVAL_MS);
+showLeague();
+setInterval(showLeague, LEAGUE_INTERVAL_MS);
 if (code) follow(code);
 else showForm();

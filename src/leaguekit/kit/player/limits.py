@@ -49,7 +49,11 @@ async def _all(checks: Iterable[Awaitable[Evidence]]) -> Evidence:
     """Make checks at the same time. Return the last evidence, or raise the first failure."""
     made = [asyncio.ensure_future(check) for check in checks]
     await asyncio.wait(made)
-    return [one.result() for one in made][-1]
+    # All are looked at. asyncio prints the traceback of a failure that nobody looks at.
+    for failure in [one.exception() for one in made]:
+        if failure is not None:
+            raise failure
+    return made[-1].result()
 
 
 @LIMITS.recommended("000-L0382", "000-L1578", needs=[ping])

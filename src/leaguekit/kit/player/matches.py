@@ -280,8 +280,8 @@ async def accepts_invitation(
 async def makes_legal_choice(harness: PlayerHarness, name: str, match: RefereedMatch) -> Evidence:
     """Check that the player answers a call with a legal choice. Other fields have their own checks."""
     exchange = await harness.send(name, match.call())
-    fault = match.fault(chosen(exchange.message))
     expected = f"a legal choice for {match.match_id}"
-    if fault is not None:
+    exchange.fail_if(exchange.answer is None, expected)
+    if (fault := match.fault(chosen(exchange.message))) is not None:
         raise exchange.failed(expected, fault)
     return exchange.fail_if(exchange.result.get("match_id") != match.match_id, expected, "another match_id, or none,")

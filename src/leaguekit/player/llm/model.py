@@ -294,7 +294,8 @@ def from_options(given: Mapping[str, str | None], tell: Callable[[str], None] = 
             wanted = " or ".join(words) or "a number"
             raise ValueError(f"{where} is {wanted}, got {text!r}") from None
     if "model" not in arguments:
-        raise ValueError(f"the strategy llm needs a model: --model NAME, or {VARIABLE_PREFIX}MODEL in the environment")
+        option = "--model NAME, or " if "model" in given else ""
+        raise ValueError(f"the strategy llm needs a model: {option}{VARIABLE_PREFIX}MODEL in the environment")
     return LanguageModel(**arguments, tell=tell)
 
 

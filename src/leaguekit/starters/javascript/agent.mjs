@@ -370,11 +370,13 @@ export function serve(agent, finished) {
 }
 
 // The URL at which a manager accepts messages. The address of its page becomes that of /mcp.
+// A seat code in the environment variable LEAGUE_SEAT is put into the URL.
 function mcpUrl(text) {
   if (!/^https?:\/\/[^/]/.test(text)) throw new Error(`${text} is not a URL such as http://127.0.0.1:8000/mcp.`);
   const url = new URL(text);
   url.hash = "";
   if (url.pathname.endsWith("/")) url.pathname += "mcp";
+  if (process.env.LEAGUE_SEAT) url.searchParams.set("seat", process.env.LEAGUE_SEAT);
   return url.href;
 }
 

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import hmac
 import json
+import os
 import random
 import sys
 import threading
@@ -377,12 +378,17 @@ class RequestHandler(BaseHTTPRequestHandler):
 
 
 def mcp_url(url: str) -> str:
-    """The URL at which a manager accepts messages. The address of its page becomes that of /mcp."""
+    """The URL at which a manager accepts messages. The address of its page becomes that of /mcp.
+
+    A seat code in the environment variable LEAGUE_SEAT is put into the URL.
+    """
     if not url.startswith(("http://", "https://")):
         raise argparse.ArgumentTypeError(f"{url!r} is not a URL such as http://127.0.0.1:8000/mcp")
     address, mark, query = url.partition("#")[0].partition("?")
     if address.count("/") == 2:
         address += "/"
+    if seat := os.environ.get("LEAGUE_SEAT"):
+        mark, query = "?", f"seat={seat}"
     return f"{address}{'mcp' if address.endswith('/') else ''}{mark}{query}"
 
 

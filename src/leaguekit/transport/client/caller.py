@@ -89,6 +89,9 @@ class HttpCaller:
                 now = loop.time()
             try:
                 connection = host.take_idle(now) or await self._connect(host, loop, deadline)
+                if connection.closed:
+                    # The peer had no place for it, or has just stopped. Nothing has been written yet.
+                    connection = await self._connect(host, loop, deadline)
                 try:
                     waiter: asyncio.Future[HttpAnswer] = loop.create_future()
                     deadline.wait_on(waiter, connection)

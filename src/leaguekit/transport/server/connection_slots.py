@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
 # The number of connections that are closed for a new one when descriptors are scarce.
 CLOSED_WHEN_SCARCE = 4
+# The further connections for each further socket of a server. Its players are called by one manager at one address.
+CONNECTIONS_PER_SOCKET = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,15 @@ class Limits:
     def reserved(self) -> int:
         """The number of slots that are reserved for known agents. Pages cannot hold them."""
         return self.connections // 5
+
+    def for_sockets(self, count: int) -> Limits:
+        """The limits of a server with this number of sockets, which many players may share."""
+        more = CONNECTIONS_PER_SOCKET * (count - 1)
+        return replace(
+            self,
+            connections=self.connections + more,
+            connections_per_address=self.connections_per_address + more,
+        )
 
 
 # The maximum number of reserved slots of one agent.

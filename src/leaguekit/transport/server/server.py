@@ -88,10 +88,10 @@ def _describe_listen_error(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
             f"Port {port} at {host} is in use by another program. "
-            "Stop that program, or choose another port (0 takes a free one)."
+            "Stop that program, or choose another --port (0 takes a free one)."
         )
     if error.errno == errno.EACCES:
-        return f"Port {port} at {host} needs special rights. Choose a port from 1024 on (0 takes a free one)."
+        return f"Port {port} at {host} needs special rights. Choose a --port from 1024 on (0 takes a free one)."
     if error.errno == errno.EADDRNOTAVAIL:
         return f"{host} is not an address of this machine. Use 127.0.0.1, or 0.0.0.0 for all of its addresses."
     return f"Port {port} at {host} cannot be used: {error.strerror}."
@@ -107,6 +107,7 @@ class Server:
     - ``admits`` decides by the beginning of a body whether more than ``BYTES_BEFORE_ADMISSION`` of it are read. A body
       that it does not admit is too large.
     - ``names`` are the host names under which the server accepts requests, beside its addresses.
+    - ``limits`` are those of one socket. A server with more sockets may have more connections.
     - ``endpoint`` is the URL at which others reach the server.
     - ``proxies`` are networks whose X-Forwarded-For headers are trusted. If the endpoint is not an address of this
       server, then there is a proxy, and loopback is trusted too.
@@ -139,6 +140,7 @@ class Server:
         mcp_app = None if mcp is None else cast("ASGI3Application", _ignore_disconnects(mcp))
         route = PostRoute(handler, max_bytes, too_large, admits)
         self._sockets = list(sockets)
+        limits = limits.for_sockets(len(self._sockets))
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
         loopback = LOOPBACK if is_behind_proxy(endpoint, self._addresses) else ()
         host_names = HostNames(names, endpoint)

@@ -2,6 +2,7 @@
 
 import { timesChart, widthOf } from "./charts.js";
 import { h, matchLink, name, show, table, agentLabel } from "./elements.js";
+import { follow, followed } from "./reader.js";
 import { matchTable } from "./rounds.js";
 import { agentState, answerTimes, moment, movement, origins, payoffText, plural } from "./words.js";
 
@@ -16,7 +17,7 @@ export function load(what, get) {
   return get(`api/agents/${encodeURIComponent(what)}`);
 }
 
-export const render = (main, data) => (data.agents ? list(main, data) : one(main, data));
+export const render = (main, data, live) => (data.agents ? list(main, data) : one(main, data, live));
 
 function list(main, data) {
   const { agents, moves, offset, total } = data;
@@ -100,11 +101,12 @@ function refused({ refused: found }) {
   );
 }
 
-function one(main, data) {
+function one(main, data, live) {
   const { agent, version, registered_at: since, out_reason: reason } = data;
   show(
     main,
     h("h1", { tabindex: "-1" }, name(agent.name), " ", h("span.id", agent.id)),
+    data.record && live && following(agent, live.league),
     h(
       "p.soft",
       `${agent.role === "player" ? "Player" : "Referee"}, ${agentState(agent)}`,
@@ -124,6 +126,19 @@ function one(main, data) {
     matches("played", agent.role === "player" ? "Matches played" : "Matches refereed", data.played, data.total_played),
   );
 }
+
+// A button for the reader to follow this player on the front page.
+const following = (agent, league) => {
+  const isOwn = followed(league) === agent.id;
+  return h(
+    "p",
+    h(
+      "button",
+      { type: "button", "aria-pressed": String(isOwn), "data-key": agent.id, onclick: () => follow(league, agent.id) },
+      isOwn ? "You follow this player" : "Follow this player",
+    ),
+  );
+};
 
 function record({ record: row, counts, moves }) {
   const tile = (label, value) => h("div", h("dt", label), h("dd", value));

@@ -1,8 +1,10 @@
 // Everybody against everybody.
 
-import { h, show, screenReaderText, agentLabel } from "./elements.js";
+import { agentLabel, h, name, screenReaderText, show } from "./elements.js";
 
 const MAX_ROWS = 100;
+// Above more columns, names would be too small a help for the room that they take: there are ids.
+const MAX_NAMED = 40;
 const MARK_CLASSES = { 1: "won", "+": "won", "½": "drawn", 0: "lose", "-": "lose" };
 const MARK_LABELS = { 1: "won", "+": "won without play", "½": "drew", 0: "lost", "-": "lost without play" };
 
@@ -28,7 +30,8 @@ export function render(main, found) {
   );
 }
 
-function crossTable({ rows, columns, cells, offset, columns_offset: first }) {
+function crossTable({ rows, columns, cells }) {
+  const isNamed = columns.length <= MAX_NAMED;
   return h(
     "div.wide",
     { tabindex: "0", role: "region", "aria-label": "Cross-table" },
@@ -41,7 +44,11 @@ function crossTable({ rows, columns, cells, offset, columns_offset: first }) {
           "tr",
           h("th", { scope: "col" }, screenReaderText("Player")),
           columns.map(
-            (agent) => h("th", { scope: "col", title: agent.name }, h("a", { href: `#/agents/${agent.id}` }, agent.id)),
+            (agent) => h(
+              `th${isNamed ? ".named" : ""}`,
+              { scope: "col", title: agent.name },
+              h("a", { href: `#/agents/${agent.id}` }, isNamed ? name(agent.name) : agent.id),
+            ),
           ),
         ),
       ),

@@ -74,7 +74,20 @@ function named(sentence, agents, shown) {
   return sentence.split(/\b(P\d{2,9})\b/).map((part) => (known.has(part) ? shown(known.get(part)) : part));
 }
 
-// columns: [title, class]; rows: {key, kind, cells}, of which the cell at the place `headed` heads its row. A table
+// What is shown instead of a page: that it is loading, that there is none, or why it cannot be shown.
+export const instead = (heading, ...sentences) => h(
+  "section.instead",
+  h("h1", { tabindex: "-1" }, heading),
+  sentences.map((sentence) => h("p", sentence)),
+  h(
+    "p.more",
+    h("a", { href: "#/" }, "The league"),
+    h("a", { href: "#/rounds" }, "Its rounds"),
+    h("a", { href: "#/agents" }, "Its agents"),
+  ),
+);
+
+// columns: [title, class, other attributes of the head]; rows: {key, kind, cells}, of which the cell at the place `headed` heads its row. A table
 // without links that may be too wide `scrolls`: it can be reached by the keyboard.
 export function table(caption, columns, rows, { kind = "", headed = 0, hidden = false, scrolls = false } = {}) {
   const cells = (row) =>
@@ -90,7 +103,7 @@ export function table(caption, columns, rows, { kind = "", headed = 0, hidden = 
       "table",
       { class: kind },
       h("caption", { class: hidden ? "unseen" : null }, caption),
-      h("thead", h("tr", columns.map(([title, style]) => h("th", { scope: "col", class: style || null }, title)))),
+      h("thead", h("tr", columns.map(([title, style, more]) => h("th", { scope: "col", class: style || null, ...more }, title)))),
       h("tbody", rows.map((row) => h("tr", { "data-key": row.key, class: row.kind ?? null }, cells(row)))),
     ),
   );

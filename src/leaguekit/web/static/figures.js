@@ -1,4 +1,4 @@
-// What the table means: ratings and chance, points over the rounds, answer times, and the success metrics.
+// What the table means: ratings and chance, points over the rounds, and answer times.
 
 import { pointsChart, ratingScale, signed, timesChart, timesSparkline, widthOf } from "./charts.js";
 import { h, show, table, withNames, agentLabel } from "./elements.js";
@@ -7,12 +7,12 @@ import { answerTimes, plural, seconds } from "./words.js";
 export const title = () => "Figures";
 
 export async function load(_what, get) {
-  const paths = ["api/figures", "api/points", "api/times", "api/metrics"];
-  const [figures, points, times, { metrics }] = await Promise.all(paths.map((path) => get(path)));
-  return { figures, points, times, metrics };
+  const paths = ["api/figures", "api/points", "api/times"];
+  const [figures, points, times] = await Promise.all(paths.map((path) => get(path)));
+  return { figures, points, times };
 }
 
-export function render(main, { figures, points, times, metrics }) {
+export function render(main, { figures, points, times }) {
   const width = widthOf(main);
   show(
     main,
@@ -28,7 +28,6 @@ export function render(main, { figures, points, times, metrics }) {
       h("div", pointsOver(points, main.clientWidth > 1000 ? (main.clientWidth - 130) / 2 : width)),
     ),
     timesOfAnswers(times, width),
-    success(metrics),
   );
 }
 
@@ -129,37 +128,5 @@ function timesOfAnswers(times, width) {
             })),
           )),
         ],
-  );
-}
-
-function success(metrics) {
-  const value = (metric) => {
-    if (metric.value === null) return "–";
-    return metric.unit === "share" ? `${Number((100 * metric.value).toFixed(1))} %` : seconds(metric.value);
-  };
-  const met = (metric) => {
-    if (metric.met === null) return h("span.soft", "nothing yet");
-    return metric.met ? h("span.up", "✓ yes") : h("span.down", "✗ no");
-  };
-  return h(
-    "section",
-    { "aria-labelledby": "metrics" },
-    h("h2", { id: "metrics" }, "Success metrics"),
-    table(
-      "The goals of the specification, and what was measured",
-      [
-        ["What", ""],
-        ["Goal", "n"],
-        ["Measured", "n"],
-        ["Met", "nowrap"],
-        ["Of", "n less"],
-        ["Counted", "less soft small"],
-      ],
-      metrics.map((one) => ({
-        key: one.id,
-        cells: [one.name, one.goal, value(one), met(one), one.of.toLocaleString("en"), one.counted],
-      })),
-      { kind: "full", hidden: true },
-    ),
   );
 }

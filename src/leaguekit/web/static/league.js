@@ -1,47 +1,47 @@
-// The front page: the current state of the league, live.
+// The front page: before the league begins, while it is played, and when it is over.
 
-import { h, linked, matchLink, name, show, table, withNames, withNamesAndIds, screenReaderText, agentLabel } from "./elements.js";
-import { pairings } from "./pairings.js";
-import { drawing } from "./pictures.js";
-import {
-  agentState,
-  countdown,
-  gameOf,
-  isAhead,
-  moment,
-  movement,
-  payoffText,
-  plural,
-  score,
-  stageOf,
-  stateOf,
-  timeLeft,
-} from "./words.js";
+import { h, linked, name, show, withNames, withNamesAndIds } from "./elements.js";
+import { highlights, inPlay, next, own, results } from "./cards.js";
+import { lazy } from "./reader.js";
+import { podium, standings } from "./standings.js";
+import { countdown, formatOf, gameOf, isAhead, moment, plural, stateOf, zoned } from "./words.js";
 
 export const title = (live) => live.league.title;
 export const isLive = true;
 
-const MAX_ITEMS = 8;
+const lobby = lazy(() => import("./lobby.js"));
+const pairings = lazy(() => import("./pairings.js"));
+
+const MAX_EVENTS = 8;
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function render(main, live) {
   const before = rowPositions(main);
   const rows = Object.values(live.standings).sort((one, other) => one.rank - other.rank);
-  main.style.setProperty("--rows", Math.max(4, rows.length));
-  show(
-    main,
-    opening(live.league, rows),
-    pairings(live),
-    h("div.front", standings(live.league, rows), h("div.side", inPlay(live), results(live), news(live))),
-  );
+  const { state } = live.league;
+  const isOver = state === "LEAGUE_COMPLETED";
+  show(main, opening(live.league, rows), state === "WAITING_FOR_REGISTRATIONS" ? lobby()?.lobby(live, rows) : [
+    isOver && ending(live, rows),
+    own(live),
+    !isOver && inPlay(live),
+    Object.keys(live.pairings).length > 0 && pairings()?.pairings(live),
+    h(
+      "div.front",
+      h("div.side", !isOver && next(live), results(live)),
+      standings(live, rows),
+      news(live, rows),
+    ),
+  ]);
   if (!reducedMotion.matches) animateRows(main, before);
 }
 
 function opening(league, rows) {
-  const { champion, waits_for: waits } = league;
-  const numbered = league.total_rounds ? `round ${league.round} of ${league.total_rounds}` : "no schedule yet";
+  const { champion, waits_for: waits, state } = league;
+  const isOpen = state === "WAITING_FOR_REGISTRATIONS";
   // The number of games in a bracket is not known before its end.
-  const rounds = league.view === "bracket" && league.round_label ? !champion && league.round_label : numbered;
+  const rounds = league.view === "bracket" && league.round_label
+    ? !champion && league.round_label
+    : league.total_rounds > 0 && `round ${league.round} of ${league.total_rounds}`;
   return h(
     "section.opening",
     { "aria-labelledby": "heading" },
@@ -50,10 +50,12 @@ function opening(league, rows) {
       "p.soft",
       h("strong", stateOf(league)),
       ` · ${gameOf(league.game)}`,
+      league.format && ` · ${formatOf(league.format)}`,
       rounds && ` · ${rounds}`,
-      ` · ${plural(league.players, "player")}, ${plural(league.referees, "referee")}`,
+      !isOpen && ` · ${plural(league.players, "player")}`,
+      league.ended_at && [" · ended ", zoned(league.ended_at)],
     ),
-    league.total_matches > 0 &&
+    !isOpen && !champion && league.total_matches > 0 &&
       h(
         "p.progress",
         h("progress", { max: league.total_matches, value: league.matches_played, "aria-label": "Matches played" }),
@@ -62,201 +64,54 @@ function opening(league, rows) {
           `${league.matches_played} of ${plural(league.total_matches, "match", "matches")}`,
           league.draws_more && ", and more rounds follow",
         ),
+        notice(league),
       ),
     champion && h("p.champion", linked(league.first, champion, ...rows)),
-    league.view === "bracket" && league.end_reason && h("p", linked(league.end_reason, ...rows)),
-    next(league),
-    waits.length > 0 && h("p.notice", "Waits for ", waits.map((what, place) => [place > 0 && "; ", what])),
-    league.pure_chance && rows.length > 0 && h(
-      "p.soft.small",
-      "Chance alone decides which of two players wins this game. ",
+    champion && h("p", reason(league, rows)),
+    !isOpen && waits.length > 0 && h("p.notice", "Waits for ", waits.map((what, place) => [place > 0 && "; ", what])),
+  );
+}
+
+// Why the champion is the champion.
+function reason(league, rows) {
+  const [first, second] = rows;
+  if (league.view === "bracket") return linked(league.end_reason, ...rows);
+  const tie = league.ties.find((sentence) => sentence.split(/\b/).includes(first.id));
+  if (tie) return withNames(tie, ...rows);
+  const isByPoints = first.payoff === undefined && second && first.points > second.points;
+  return isByPoints && [`${plural(first.points - second.points, "point")} ahead of `, name(second.name), "."];
+}
+
+function notice({ paused, round, starts_at: starts }) {
+  // Whatever was announced does not begin before somebody lets it.
+  if (paused) return h("span.notice", "The league is paused by its operator");
+  return starts && isAhead(starts) && h("span.notice", `Round ${round} begins in `, countdown(starts));
+}
+
+const ending = (live, rows) => h(
+  "div.ending",
+  h(
+    "section",
+    { "aria-labelledby": "places" },
+    h("h2", { id: "places" }, "The first places"),
+    podium(rows),
+    h(
+      "p.more",
+      h("a", { href: "#/rounds" }, "All matches, to be replayed"),
+      h("a", { href: "#/cross" }, "Everybody against everybody"),
       h("a", { href: "#/figures" }, "What the table means"),
     ),
-  );
-}
-
-// What comes next; while the league is in progress there is always such a line, so that the table stays in its place.
-function next({ state, paused, round, starts_at: starts }) {
-  if (state === "LEAGUE_COMPLETED") return null;
-  // Whatever was announced does not begin before somebody lets it.
-  if (paused) return h("p.notice", "The league is paused by its operator");
-  if (starts && isAhead(starts)) {
-    return h("p.notice", round ? `Round ${round} begins in ` : "The league begins in ", countdown(starts));
-  }
-  return state === "RUNNING_LEAGUE" && h("p.notice.quiet", `Round ${round} is being played`);
-}
-
-function standings(league, rows) {
-  const heading = league.champion ? "Final table" : "Standings";
-  const hasPayoff = rows.some((row) => row.payoff !== undefined);
-  // On a small screen, and beside payoffs, only those tie-breaks have a column that were needed.
-  const isNeeded = (value) => league.matches_played > 0 && rows.some((row) => row[value] !== null);
-  const tieBreaks = league.tie_breaks.filter((one) => one in TIE_BREAKS && (!hasPayoff || isNeeded(one)));
-  // They need the room of the movement there.
-  const hasTechnical = rows.some((row) => row.technical_losses > 0);
-  // With many tie-breaks, an empty column would take the room of the names.
-  const showsTechnical = hasTechnical || tieBreaks.length < 3;
-  const shown = rows.map((row) => ({
-    key: row.id,
-    kind: row.out || row.state === "SUSPENDED" ? "absent" : null,
-    cells: [
-      row.shown_rank,
-      movement(row.movement),
-      [agentLabel(row), " ", (row.out || row.state === "SUSPENDED") && h("span.chip", agentState(row))],
-      row.played,
-      row.wins,
-      row.draws,
-      row.losses,
-      ...(showsTechnical ? [row.technical_losses || ""] : []),
-      ...tieBreaks.map((tieBreak) => row[tieBreak] ?? ""),
-      row.points,
-      ...(hasPayoff ? [payoffText(row.payoff)] : []),
-    ],
-  }));
-  const more = league.players - rows.length;
-  return h(
-    "section.standings",
-    { "aria-labelledby": "standings" },
-    h("h2", { id: "standings" }, heading),
-    rows.length === 0
-      ? h("p.soft", "Nobody has registered yet.")
-      : table(
-          heading,
-          [
-            [screenReaderText("Rank"), "n"],
-            [screenReaderText("Moved since the last round"), hasTechnical ? "moved less" : "moved"],
-            ["Player", "who"],
-            ["Played", "n less"],
-            [short("W", "on"), "n"],
-            [short("D", "rawn"), "n"],
-            [short("L", "ost"), "n"],
-            ...(showsTechnical
-              ? [[h("span", { title: "Of those lost, without play" }, "Tech."), hasTechnical ? "n" : "n less"]]
-              : []),
-            ...tieBreaks.map((tieBreak) => [
-              h("abbr", { title: TIE_BREAKS[tieBreak][1] }, TIE_BREAKS[tieBreak][0]),
-              isNeeded(tieBreak) ? "n" : "n less",
-            ]),
-            [short("P", "oin", "ts"), hasPayoff ? "n less" : "n points"],
-            ...(hasPayoff ? [["Payoff", "n points"]] : []),
-          ],
-          shown,
-          { kind: "table", headed: 2, hidden: true },
-        ),
-    rows.length > 0 && decisions(league, rows),
-    more > 0 && h(
-      "p.soft",
-      `${plural(more, "more player")} further down: `,
-      h("a", { href: "#/agents" }, "all agents"),
-    ),
-  );
-}
-
-// The tie-breaks with a column: its head, and what it means.
-const TIE_BREAKS = {
-  buchholz: ["BH", "Buchholz: the points of all opponents"],
-  head_to_head: ["H2H", "Head-to-head: points in the matches among the players with equal points"],
-  sonneborn_berger: [
-    "SB",
-    "Sonneborn–Berger: the points of beaten opponents, and half the points of those drawn with",
-  ],
-};
-
-// What decided between players with equal points, and what can.
-const decisions = (league, rows) => [
-  league.ranked_by && h("p.small", league.ranked_by),
-  league.ties.map((sentence) => h("p.small", withNames(sentence, ...rows))),
-  h(
-    "details.small.soft",
-    h("summary", "How the order is decided"),
-    h("p", `By ${league.order}. `, league.tie_breaks.length > 0 && "H2H and SB are shown only where they were needed."),
-    league.tie_breaks.filter((one) => one in TIE_BREAKS).map((one) => h("p", `${TIE_BREAKS[one][1]}.`)),
-    league.tie_breaks.length > 0 && h("p", "Players who are equal in all of that share a rank, written 1=."),
-    h("p", "SHA-256 of the seed, from which draws and lots are made: ", h("code.hash", league.seed_commitment)),
-    league.seed_hex && h("p", "The seed: ", h("code.hash", league.seed_hex)),
   ),
-];
+  highlights(live),
+);
 
-// A heading that is short where there is little room.
-const short = (head, middle, tail = "") => [head, h("span.less", middle), tail];
-
-function inPlay(live) {
-  const matches = Object.values(live.playing).sort(
-    (one, other) => one.match_id.localeCompare(other.match_id, "en", { numeric: true }),
-  );
-  const more = matches.length - MAX_ITEMS;
-  return h(
-    "section.playing",
-    { "aria-labelledby": "playing" },
-    h("h2", { id: "playing" }, "In play", matches.length > 0 && h("span.count", matches.length)),
-    matches.length === 0
-      ? h("p.soft", "No match at the moment.")
-      : h("ul.cards", matches.slice(0, MAX_ITEMS).map(playing)),
-    more > 0 && h("p.soft.small", `and ${plural(more, "more match", "more matches")}`),
-  );
-}
-
-function playing(match) {
-  return h(
-    "li",
-    { "data-key": match.match_id },
-    h("p.pair", matchLink(match.match_id), " ", name(match.a.name), h("span.soft", " – "), name(match.b.name)),
-    h(
-      "p.soft.small",
-      stageOrMissing(match),
-      timeLeft(match),
-      match.attempt > 1 && `, attempt ${match.attempt}`,
-    ),
-    match.picture && boardOf(match.picture, match),
-  );
-}
-
-// The picture of a match, with the names of its players.
-export const boardOf = (picture, { a, b }) => drawing(picture, { named: (text) => withNames(text, a, b) });
-
-// A match that waits for one player says for whom.
-export const stageOrMissing = (match) => {
-  const missing = [match.a, match.b].filter((agent) => match.missing.includes(agent.id));
-  return missing.length === 1 ? ["waits for ", name(missing[0].name)] : stageOf(match.stage);
-};
-
-function results(live) {
-  const matches = Object.values(live.results).sort(
-    (one, other) =>
-      other.ended_at.localeCompare(one.ended_at) ||
-      other.match_id.localeCompare(one.match_id, "en", { numeric: true }),
-  );
-  return h(
-    "section.results",
-    { "aria-labelledby": "results" },
-    h("h2", { id: "results" }, "Latest results"),
-    matches.length === 0
-      ? h("p.soft", "None yet.")
-      : h("ul.cards", matches.slice(0, MAX_ITEMS).map(result)),
-  );
-}
-
-export function result(match) {
-  const side = (agent) => h("span", { class: match.winner === agent.id ? "winner" : null }, name(agent.name));
-  return h(
-    "li",
-    { "data-key": match.match_id, class: match.result === "TECHNICAL_LOSS" ? "technical" : null },
-    h("p.pair", matchLink(match.match_id), " ", side(match.a), h("span.score", ` ${score(match)} `), side(match.b)),
-    h(
-      "p.soft.small",
-      withNames(match.reason, match.a, match.b),
-      match.decided_by !== "referee" && ` (decided by the ${match.decided_by})`,
-    ),
-  );
-}
-
-function news(live) {
+function news(live, rows) {
   const latest = Object.values(live.news).sort((one, other) => other.number - one.number);
   return h(
     "section.news",
     { "aria-labelledby": "news" },
     h("h2", { id: "news" }, "Events"),
-    h("ol.log", { reversed: true }, latest.slice(0, MAX_ITEMS).map((one) => event(one, Object.values(live.standings)))),
+    h("ol.log", { reversed: true }, latest.slice(0, MAX_EVENTS).map((one) => event(one, rows))),
   );
 }
 

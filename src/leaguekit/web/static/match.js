@@ -1,18 +1,23 @@
-// A match: its two sides, the ruling and its evidence, the draw and its verification, and its replay step by step.
+// A match: its two sides, its replay step by step, the ruling and its evidence, and the draw and its verification. A match
+// that has not begun shows when it does, and how its players have played so far.
 
 import { widthOf } from "./charts.js";
-import { h, name, namesInText, show, table, withNames, agentLabel } from "./elements.js";
-import { boardOf, event, stageOrMissing } from "./league.js";
-import { moveText } from "./pictures.js";
+import { h, matchLink, name, namesInText, show, table, withNames, agentLabel } from "./elements.js";
+import { stageOrMissing } from "./cards.js";
+import { event } from "./league.js";
+import { boardOf, moveText } from "./pictures.js";
 import { sequence } from "./sequence.js";
-import { gameOf, moment, origins, plural, score, seconds, statusOf, timeLeft } from "./words.js";
+import { countdown, gameOf, isAhead, moment, origins, plural, score, seconds, statusOf, timeLeft } from "./words.js";
 
-export const title = ({ match }) => match.match_id;
+export const title = ({ match }) => `${match.a.name} – ${match.b.name}`;
 
+// A replay shows each step for this long, and a long one takes no longer than the second.
 const STEP_MS = 900;
+const REPLAY_MS = 30_000;
 // An answer has as many pictures, and the list of moves as many moves.
 const MAX_PICTURES = 50;
 const MAX_MOVES = 30;
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 // Where the reader is in the replays of this match, and what is shown.
 let here = { id: null };
@@ -59,30 +64,35 @@ async function computed(draw) {
 
 export function render(main, data, live) {
   const { match } = data;
-  if (here.id !== match.match_id) here = { id: match.match_id, step: Infinity, message: Infinity };
+  const isNew = here.id !== match.match_id;
+  if (isNew) here = { id: match.match_id, step: Infinity, message: Infinity };
   if (shown?.match.match_id !== match.match_id) stop();
   shown = data;
   again = () => render(main, data, live);
+  // A replay begins by itself. A reader who wants no motion begins it.
+  if (isNew && data.steps.length > 2 && !reducedMotion.matches) play();
   // At the end of the match the stream has it no more, before its page is requested again.
   here.live = live?.playing[match.match_id] ?? here.live;
   const now = { ...data.in_play, ...here.live };
   show(
     main,
     neighbours(data),
-    h("h1", { tabindex: "-1" }, `${match.match_id}: `, name(match.a.name), " – ", name(match.b.name)),
+    h("h1", { tabindex: "-1" }, name(match.a.name), " – ", name(match.b.name)),
     h(
       "p.soft",
       h("a", { href: `#/rounds/${match.round_id}` }, `Round ${match.round_id}`),
-      ` · ${gameOf(data.game)} · ${statusOf(match)}`,
+      ` · match ${match.match_id} · ${gameOf(data.game)} · ${statusOf(match)}`,
       match.referee_id && [" · referee ", h("a", { href: `#/agents/${match.referee_id}` }, match.referee_id)],
       match.ended_at && [" · ended at ", moment(match.ended_at)],
       match.attempt > 1 && ` · attempt ${match.attempt}`,
     ),
     data.flags.map((flag) => h("p.notice", { dir: "auto" }, `For the operator to look at: ${flag}`)),
-    sides(match),
-    stated(data),
+    sides(match, live?.standings ?? {}),
     data.in_play && inPlay(now, now.picture ?? data.in_play.picture),
-    h("div.halves", h("div", match.reason && ruling(data)), h("div", data.steps.length > 1 && game(data))),
+    match.status !== "ended" && !data.in_play && live && due(match, live.league),
+    stated(data),
+    h("div.halves", h("div", data.steps.length > 1 && game(data)), h("div", match.reason && ruling(data))),
+    data.meetings.length > 0 && meetings(data),
     data.messages.length > 0 && messages(data, widthOf(main, 900)),
     match.status === "ended" && data.messages.length === 0 && h(
       "p.soft",
@@ -97,7 +107,7 @@ export function render(main, data, live) {
   );
 }
 
-function sides(match) {
+function sides(match, standings) {
   const side = (agent, role, place) =>
     h(
       `div.side-${role}`,
@@ -105,9 +115,48 @@ function sides(match) {
       h("p.soft.small", `Player ${role.toUpperCase()}`),
       h("p.large", agentLabel(agent)),
       match.choices?.[place] && h("p", "chose ", h("bdi.choice", match.choices[place])),
+      match.status !== "ended" && soFar(standings[agent.id]),
     );
   return h("div.sides", side(match.a, "a", 0), h("p.score", score(match)), side(match.b, "b", 1));
 }
+
+const soFar = (row) =>
+  row?.played > 0 && h(
+    "p.soft.small",
+    `Number ${row.rank}: ${row.wins} won, ${row.draws} drawn, ${row.losses} lost`,
+    row.form && ["; latest ", h("span.form", [...row.form].join(" "))],
+  );
+
+// When a match begins that has not.
+function due(match, league) {
+  const rounds = match.round_id - league.round;
+  let when = "It begins as soon as a referee and both players are free.";
+  if (match.status === "held") when = "It waits for the operator.";
+  else if (league.paused) when = "The league is paused by its operator.";
+  else if (rounds > 0) when = `Its round begins after round ${match.round_id - 1}. Now round ${league.round} is played.`;
+  else if (league.starts_at && isAhead(league.starts_at)) when = ["It begins in ", countdown(league.starts_at), "."];
+  return h("p.notice", when);
+}
+
+const meetings = ({ match, meetings: list }) =>
+  h(
+    "section",
+    { "aria-labelledby": "meetings" },
+    h("h2", { id: "meetings" }, "Earlier meetings"),
+    h(
+      "ul.log",
+      list.map((one) => h(
+        "li",
+        { "data-key": one.match_id },
+        matchLink(one.match_id),
+        " ",
+        name(one.a.name),
+        ` ${score(one)} `,
+        name(one.b.name),
+        h("span.soft", ", ", withNames(one.reason, match.a, match.b)),
+      )),
+    ),
+  );
 
 // What the agents themselves say of where their moves came from.
 const stated = ({ match, moves }) =>
@@ -126,12 +175,13 @@ const inPlay = (match, picture) => [
   picture && h("div.position", boardOf(picture, match)),
 ];
 
-const neighbours = ({ before, after }) =>
+const neighbours = ({ before, after, meetings: [last] }) =>
   h(
     "nav.neighbours",
-    { "aria-label": "The matches before and after" },
+    { "aria-label": "Other matches" },
     before && h("a", { href: `#/matches/${before}`, rel: "prev" }, `← ${before}`),
     after && h("a", { href: `#/matches/${after}`, rel: "next" }, `${after} →`),
+    last && h("a", { href: `#/matches/${last.match_id}` }, `Last meeting: ${last.match_id}`),
   );
 
 function ruling(data) {
@@ -255,6 +305,7 @@ function verified(found, isDrawn, isTechnical) {
 function stepper(label, key, count, text, more) {
   const at = Math.min(here[key], count - 1);
   const to = (step) => () => {
+    stop();
     here[key] = Math.max(0, Math.min(Math.min(here[key], count - 1) + step, count - 1));
     again();
   };
@@ -311,24 +362,29 @@ function game(data) {
       "step",
       steps.length,
       (step) => (step === 0 ? "At the beginning" : `After step ${step} of ${steps.length - 1}`),
-      steps.length > 2 && h("button", { type: "button", onclick: toggle }, playing === null ? "Play" : "Pause"),
+      [
+        steps.length > 2 && h("button", { type: "button", onclick: toggle }, playing === null ? "Play" : "Pause"),
+        h("button", { type: "button", onclick: savePicture }, "Save as a picture"),
+      ],
     ),
     h(
       "div.position",
       here.picture && boardOf(here.picture, match),
       h("ol.moves", { start: first + 1 }, played.slice(first)),
     ),
-    h("p.soft.small.keys", "Keys: ← and → step; with Shift they lead to the match before and after."),
+    h("p.soft.small.keys", "Keys: ← and → step; Space plays; with Shift, ← and → lead to the match before and after."),
   );
 }
 
 function toggle() {
   if (playing !== null) stop();
-  else {
-    if (currentStep(shown) === shown.steps.length - 1) here.step = 0;
-    playing = setInterval(advance, STEP_MS);
-  }
+  else play();
   again();
+}
+
+function play() {
+  if (currentStep(shown) === shown.steps.length - 1) here.step = 0;
+  playing = setInterval(advance, Math.min(STEP_MS, REPLAY_MS / shown.steps.length));
 }
 
 function stop() {
@@ -343,13 +399,33 @@ function advance() {
   if (!isGone) again();
 }
 
+// The position that is shown, as a file that can be sent to others.
+async function savePicture() {
+  const { match } = shown;
+  const { save } = await import("./share.js");
+  await save(document.querySelector("section.game figure"), {
+    heading: document.title.split(" · ").at(-1),
+    players: `${match.a.name} – ${match.b.name}`,
+    score: score(match),
+    reason: namesInText(match.reason ?? "", match.a, match.b),
+    file: `${match.match_id}.png`,
+  });
+}
+
 addEventListener("keydown", (pressed) => {
   const step = { ArrowLeft: -1, ArrowRight: 1 }[pressed.key];
   const isElsewhere = pressed.target.closest?.("input, textarea, select, dialog, pre, .wide") ?? false;
   const isOther = pressed.defaultPrevented || pressed.altKey || pressed.ctrlKey || pressed.metaKey;
+  const isButton = pressed.target.closest?.("button, a, summary") ?? false;
+  if (pressed.key === " " && shown?.steps.length > 2 && !isElsewhere && !isOther && !isButton) {
+    if (document.querySelector("section.game") === null) return;
+    pressed.preventDefault();
+    toggle();
+  }
   if (step === undefined || isElsewhere || isOther || document.querySelector("nav.neighbours") === null) return;
   if (pressed.shiftKey) document.querySelector(`nav.neighbours a[rel=${step < 0 ? "prev" : "next"}]`)?.click();
   else if (document.querySelector("section.game") !== null) {
+    stop();
     here.step = Math.max(0, Math.min(currentStep(shown) + step, shown.steps.length - 1));
     again();
   }

@@ -1,9 +1,9 @@
 // The operator's page. The admin token is stored for this tab only, and sent with commands only.
 
 import { command, Refused } from "./data.js";
-import { h, name, show, table, screenReaderText } from "./elements.js";
+import { h, name, show, table } from "./elements.js";
 import { event } from "./league.js";
-import { moment, stateOf } from "./words.js";
+import { moment, score, seconds, stateOf, statusOf } from "./words.js";
 
 export const title = () => "Operator";
 
@@ -36,15 +36,33 @@ let seats = [];
 let settings = {};
 let refused = [];
 let codes = [];
+// The round whose matches the operator chooses from; null for the one that was announced last.
+let chosenRound = null;
 let again = () => {};
 
 export async function load(_what, get) {
-  const [{ news }, agents] = await Promise.all([
+  const [{ news }, { metrics }, { rounds }, agents] = await Promise.all([
     get("api/operations"),
+    get("api/metrics"),
+    get("api/rounds"),
     loadAllAgents(get),
     memory.get() && loadForOperator(),
   ]);
-  return { news, players: agents.filter((agent) => agent.role === "player") };
+  const data = {
+    news,
+    metrics,
+    rounds: rounds.filter((round) => round.announced_at),
+    get,
+    players: agents.filter((agent) => agent.role === "player"),
+  };
+  await loadMatches(data);
+  return data;
+}
+
+async function loadMatches(data) {
+  const { rounds, get } = data;
+  data.round = chosenRound ?? rounds.at(-1)?.round_id;
+  data.matches = rounds.length === 0 ? [] : (await get(`api/rounds/${data.round}`)).matches;
 }
 
 async function loadAllAgents(get) {
@@ -70,6 +88,7 @@ export function render(main, data, live) {
     ),
     isIn ? panel(data, live) : loginForm(),
     h("section", { "aria-labelledby": "events" }, h("h2", { id: "events" }, "What operators did"), events(data)),
+    success(data.metrics),
   );
 }
 
@@ -129,13 +148,33 @@ function panel(data, live) {
       options(players),
     ),
   );
-  const match = () => field(
-    "Match",
-    h(
-      "input",
-      { name: "match_id", required: true, pattern: "R[0-9]+M[0-9]+", placeholder: "R2M3", autocomplete: "off" },
+  const match = (fits) => [
+    field(
+      "Round",
+      h(
+        "select",
+        { onchange: chooseRound(data), "data-key": "round" },
+        data.rounds.map(({ round_id: id, label }) => h(
+          "option",
+          { value: id, "data-key": id, selected: id === data.round },
+          label && label !== `Round ${id}` ? `${id}: ${label}` : id,
+        )),
+      ),
     ),
-  );
+    field(
+      "Match",
+      h(
+        "select",
+        { name: "match_id", required: true, "data-key": data.round },
+        h("option", { value: "" }, "choose …"),
+        data.matches.filter(fits).map((one) => h(
+          "option",
+          { value: one.match_id, "data-key": one.match_id },
+          `${one.match_id}: ${one.a.name} – ${one.b.name}, ${one.points ? score(one) : statusOf(one)}`,
+        )),
+      ),
+    ),
+  ];
   return h(
     "div.panel",
     { "data-key": "panel" },
@@ -195,13 +234,13 @@ function panel(data, live) {
         "Readmit this player? It plays its next matches, and may register again without its token.",
       ),
     ], [player(data.players), reason()]),
-    form(
+    data.rounds.length > 0 && form(
       "A match",
       [commandButton("rematch", "Play again", "Have this match played again? Its result no longer counts.")],
-      [match(), reason()],
+      [match(canBePlayedAgain), reason()],
     ),
-    form("A result", [commandButton("correct", "Correct", "Correct this result? The table is counted again.")], [
-      match(),
+    data.rounds.length > 0 && form("A result", [commandButton("correct", "Correct", "Correct this result? The table is counted again.")], [
+      match(() => true),
       field(
         "Outcome",
         h(
@@ -216,10 +255,13 @@ function panel(data, live) {
       reason(),
     ]),
     form("Settings", [commandButton("set", "Change", "Change these settings? They hold for the matches to come.")], [
-      Object.entries(settings).map(([key, value]) => field(
-        key.replaceAll("_", " "),
-        h("input", { name: key, value, placeholder: value, autocomplete: "off", "data-key": key }),
-      )),
+      h(
+        "div.places",
+        Object.entries(settings).map(([key, value]) => field(
+          key.replaceAll("_", " "),
+          h("input", { name: key, value, placeholder: value, autocomplete: "off", "data-key": key }),
+        )),
+      ),
     ]),
     form("Seats", [commandButton("seats_new", "Make seats", "Make new seats? Their codes are shown once.")], [
       field("How many", h("input", { name: "count", type: "number", min: "1", max: "1000" })),
@@ -255,6 +297,19 @@ const refusedTable = () =>
       { kind: "full", hidden: true, scrolls: true },
     ),
   );
+
+const canBePlayedAgain = ({ status }) => status === "ended" || status === "held";
+
+const chooseRound = (data) => async (changed) => {
+  chosenRound = Number(changed.target.value);
+  try {
+    await loadMatches(data);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    lastAnswer = { kind: "bad", text: error.message };
+  }
+  again();
+};
 
 const field = (label, input) => h("label", h("span", label), input);
 const reason = () => field(
@@ -401,32 +456,64 @@ function seatTable() {
     const isMeant = await confirmed("Revoke this seat? Its code opens nothing any more.", "Revoke", shown);
     if (isMeant) await sendCommand("seats_revoke", { seat: seat.id });
   };
-  return table(
-    "Seats",
-    [["Seat", ""], ["For", "who"], ["Player", "who"], [screenReaderText("Revoke"), ""]],
-    seats.map((seat) => ({
-      key: seat.id,
-      cells: [
-        seat.id,
-        seat.name ? h("span", { title: seat.email || null }, name(seat.name)) : "–",
-        seat.holder ? [
-          h("a", { href: `#/agents/${seat.holder}` }, seat.display_name ? name(seat.display_name) : seat.holder),
-          " ",
-          h("span.id", seat.holder),
-          seat.state === "revoked" && " (revoked)",
-        ] : seat.state,
-        seat.state !== "revoked" && h(
-          "button",
-          { type: "button", onclick: revoke(seat), "aria-label": `Revoke ${seat.id}` },
-          "Revoke",
-        ),
-      ],
-    })),
-    { hidden: true },
+  return h(
+    "ul.places",
+    { "aria-label": "Seats" },
+    seats.map((seat) => h(
+      "li",
+      { "data-key": seat.id },
+      h("strong", seat.id),
+      " ",
+      seat.name && h("span", { title: seat.email || null }, name(seat.name), " "),
+      seat.holder ? [
+        h("a", { href: `#/agents/${seat.holder}` }, seat.display_name ? name(seat.display_name) : seat.holder),
+        " ",
+        h("span.id", seat.holder),
+        seat.state === "revoked" && " (revoked)",
+      ] : h("span.soft", seat.state),
+      " ",
+      seat.state !== "revoked" && h(
+        "button.small",
+        { type: "button", onclick: revoke(seat), "aria-label": `Revoke ${seat.id}` },
+        "Revoke",
+      ),
+    )),
   );
 }
 
 function events({ news, players }) {
   const theirs = news.filter((one) => one.by_operator).reverse();
   return theirs.length === 0 ? h("p.soft", "Nothing yet.") : h("ol.log", theirs.map((one) => event(one, players)));
+}
+
+function success(metrics) {
+  const value = (metric) => {
+    if (metric.value === null) return "–";
+    return metric.unit === "share" ? `${Number((100 * metric.value).toFixed(1))} %` : seconds(metric.value);
+  };
+  const met = (metric) => {
+    if (metric.met === null) return h("span.soft", "nothing yet");
+    return metric.met ? h("span.up", "✓ yes") : h("span.down", "✗ no");
+  };
+  return h(
+    "section",
+    { "aria-labelledby": "metrics" },
+    h("h2", { id: "metrics" }, "Success metrics"),
+    table(
+      "The goals of the specification, and what was measured",
+      [
+        ["What", ""],
+        ["Goal", "n"],
+        ["Measured", "n"],
+        ["Met", "nowrap"],
+        ["Of", "n less"],
+        ["Counted", "less soft small"],
+      ],
+      metrics.map((one) => ({
+        key: one.id,
+        cells: [one.name, one.goal, value(one), met(one), one.of.toLocaleString("en"), one.counted],
+      })),
+      { kind: "full", hidden: true },
+    ),
+  );
 }

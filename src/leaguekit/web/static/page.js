@@ -1,8 +1,9 @@
 // The shell around every page: which one is shown, the connection, the theme, and what a screen reader announces.
 
 import { follow, get, Refused } from "./data.js";
-import { h, show } from "./elements.js";
-import { moment, setClock, stateOf, tick } from "./words.js";
+import { h, instead, show } from "./elements.js";
+import { isWall, stored, WALL_PAGE_MS } from "./reader.js";
+import { setClock, stateOf, tick, timeZone, zoned } from "./words.js";
 
 // A page exports render(main, data, live), title(data), and either isLive or load(what, get); loaded pages are
 // requested again when something has happened, but not more often than this. A page may also export
@@ -19,11 +20,7 @@ const PAGES = {
 const MISSING = {
   title: () => "Not here",
   load: () => ({}),
-  render: (shown) => show(
-    shown,
-    h("h1", { tabindex: "-1" }, "Not here"),
-    h("p", "There is no such page. ", h("a", { href: "#/" }, "The league")),
-  ),
+  render: (shown) => show(shown, instead("Not here", "This league has no page at this address.")),
 };
 const PAUSE_MS = 1500;
 const THEMES = ["auto", "light", "dark"];
@@ -43,7 +40,7 @@ let waiting = null;
 // Which page
 
 function route() {
-  const [where, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
+  const [where, ...rest] = location.hash.replace(/^#\/?/, "").split("?")[0].split("/");
   return { where, what: decoded(rest.join("/")) };
 }
 
@@ -69,9 +66,8 @@ async function go(isFirst = false) {
   page = next;
   data = null;
   shownSeq = -1;
-  main.style.removeProperty("--rows");
   main.setAttribute("aria-busy", "true");
-  main.replaceChildren(h("p.soft", "Loading …"));
+  main.replaceChildren(h("p.loading", "Loading …"));
   await refresh(mine);
   if (mine !== turn || isFirst) return;
   scrollTo(0, 0);
@@ -101,9 +97,9 @@ async function refresh(mine = turn) {
         // What was here may be of another league.
         data = null;
         document.title = "Not here";
-        show(main, h("h1", { tabindex: "-1" }, "Not here"), h("p", error.message));
+        show(main, instead("Not here", error.message));
       } else if (data === null) {
-        show(main, h("h1", { tabindex: "-1" }, "The manager cannot be reached"));
+        show(main, instead("No connection", "The league cannot be reached. This page tries again when it can."));
       }
       return;
     }
@@ -119,7 +115,7 @@ function draw() {
   } catch (error) {
     console.error(error);
     main.removeAttribute("aria-busy");
-    show(main, h("h1", { tabindex: "-1" }, "This page cannot be shown"), h("p", String(error)));
+    show(main, instead("This page cannot be shown", String(error)));
     return;
   }
   if (main.getAttribute("aria-busy")) performance.mark("shown");
@@ -129,6 +125,7 @@ function draw() {
 }
 
 addEventListener("hashchange", () => go());
+addEventListener("redraw", draw);
 document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
@@ -153,7 +150,11 @@ follow(
   },
   () => {
     if (!connection.hidden) return;
-    connection.replaceChildren("Connection lost at ", moment(new Date().toISOString()), ". Trying again …");
+    connection.replaceChildren(
+      "Connection lost: this is how it was at ",
+      zoned(new Date().toISOString()),
+      ". Trying again …",
+    );
     connection.hidden = false;
     document.body.classList.add("lost");
   },
@@ -187,17 +188,6 @@ addEventListener("resize", () => {
 
 // How it looks
 
-function stored(key, value) {
-  try {
-    if (value === undefined) return localStorage.getItem(key);
-    if (value) localStorage.setItem(key, value);
-    else localStorage.removeItem(key);
-  } catch {
-    // A browser that keeps nothing forgets it.
-  }
-  return null;
-}
-
 const theme = document.getElementById("theme");
 function setTheme(chosen) {
   if (chosen === "auto") delete document.documentElement.dataset.theme;
@@ -217,14 +207,17 @@ function setWall(on) {
   document.documentElement.classList.toggle("wall", on);
   wall.setAttribute("aria-pressed", String(on));
   stored("wall", on ? "on" : "");
+  draw();
 }
 wall.addEventListener("click", () => {
-  setWall(!document.documentElement.classList.contains("wall"));
+  setWall(!isWall());
   if (route().where) location.hash = "#/";
 });
 addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && document.documentElement.classList.contains("wall")) setWall(false);
+  if (event.key === "Escape" && isWall()) setWall(false);
 });
+setInterval(() => isWall() && draw(), WALL_PAGE_MS);
 setWall(stored("wall") === "on");
+document.getElementById("zone").textContent = timeZone();
 
 go(true);

@@ -1,7 +1,7 @@
 // Pictures of games, from plain data: a grid, cards or text (leaguekit/games/pictures.py). Dashboard and seats draw them
 // here; reports draw the same elements in Python (leaguekit/web/drawings.py).
 
-import { h, svg } from "./elements.js";
+import { h, svg, withNames } from "./elements.js";
 
 const CELL = 30;
 // From the point of a ring at the left: the outer circle, and the inner one.
@@ -18,6 +18,9 @@ export function drawing(picture, { named = (text) => text, choose = () => null }
     picture.caption && h("figcaption", named(picture.caption)),
   );
 }
+
+// The picture of a match, with the names of its players.
+export const boardOf = (picture, { a, b }) => drawing(picture, { named: (text) => withNames(text, a, b) });
 
 const KINDS = {
   grid: grid,

@@ -36,6 +36,15 @@ export const stateOf = (league) =>
 export const stageOf = (stage) => STAGES[stage] ?? "in play";
 // A game with its arguments, of which the names stay as they are.
 export const gameOf = (game) => game.replace(/^[^(]*/, (name) => name.replaceAll("_", " "));
+// A format with its arguments, such as "knockout, third place" and "swiss, 5 rounds".
+export function formatOf(format) {
+  const [, kind, args] = format.match(/^([^(]*)\(?(.*?)\)?$/s);
+  const inWords = args.split(",").filter(Boolean).map((one) => {
+    const [key, value = ""] = one.trim().replaceAll("_", " ").split("=");
+    return value === "True" ? key : value === "False" ? `no ${key}` : `${value} ${key}`.trim();
+  });
+  return [kind.replace("round_robin", "round-robin").replaceAll("_", " "), ...inWords].join(", ");
+}
 export const statusOf = (match) => STATUS[match.status];
 export const agentState = (agent) => AGENTS[agent.out ?? agent.state];
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
@@ -75,11 +84,28 @@ export function duration(value) {
   return hours ? `${hours}:${padded(minutes)}:${padded(rest)}` : `${minutes}:${padded(rest)}`;
 }
 
-// When something was, on the reader's clock.
-export const moment = (at) =>
-  at
-    ? h("time", { datetime: at, title: new Date(at).toLocaleString() }, new Date(at).toLocaleTimeString("en-GB"))
-    : "–";
+const ZONED = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
+});
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+
+// When something was, on the reader's clock; with the day if that is not today.
+export function moment(at) {
+  if (!at) return "–";
+  const [day, today] = [DAY.format(new Date(at)), DAY.format(new Date())];
+  const time = new Date(at).toLocaleTimeString("en-GB");
+  return h("time", { datetime: at, title: ZONED.format(new Date(at)) }, day === today ? time : `${day}, ${time}`);
+}
+
+// The same with the day, the year and the reader's time zone.
+export const zoned = (at) => h("time", { datetime: at }, ZONED.format(new Date(at)));
+
+// Such as "Europe/Berlin (CET)".
+export const timeZone = () => {
+  const { timeZone: place } = ZONED.resolvedOptions();
+  const { value } = ZONED.formatToParts().find((part) => part.type === "timeZoneName");
+  return place === value ? place : `${place} (${value})`;
+};
 
 // The manager's clock is the one that counts.
 let ahead = 0;

@@ -1,0 +1,209 @@
+// Matches on the front page: those in play, those that come next, the latest results, and those of one's own player.
+
+import { get, Refused } from "./data.js";
+import { h, name, withNames } from "./elements.js";
+import { followed, lazy, redraw } from "./reader.js";
+import { form } from "./standings.js";
+import { countdown, isAhead, plural, score, stageOf, timeLeft } from "./words.js";
+
+const pictures = lazy(() => import("./pictures.js"));
+
+const MAX_ITEMS = 8;
+const PAUSE_MS = 1500;
+
+const bySchedule = (one, other) => one.match_id.localeCompare(other.match_id, "en", { numeric: true });
+const matchPage = (match) => `#/matches/${match.match_id}`;
+
+// The ranks of the players, once there are any.
+const ranksOf = ({ league, standings }) =>
+  new Map(league.matches_played > 0 ? Object.values(standings).map((row) => [row.id, row.shown_rank]) : []);
+
+const player = (agent, ranks) => [
+  ranks.has(agent.id) && [h("span.rank", { title: "Rank" }, ranks.get(agent.id)), " "],
+  name(agent.name),
+];
+
+const pair = (match, ranks) =>
+  h("a.pair", { href: matchPage(match) }, player(match.a, ranks), h("span.soft", " – "), player(match.b, ranks));
+
+// In play
+
+export function inPlay(live) {
+  const ranks = ranksOf(live);
+  const sum = (match) => [match.a, match.b].reduce((all, { id }) => all + (live.standings[id]?.rank ?? 1000), 0);
+  // The manager draws the most interesting boards, and each until its match is over.
+  const matches = Object.values(live.playing).sort(
+    (one, other) => !one.picture - !other.picture || (one.picture ? 0 : sum(one) - sum(other)) || bySchedule(one, other),
+  );
+  const more = matches.length - MAX_ITEMS;
+  return h(
+    "section.playing",
+    { "aria-labelledby": "playing" },
+    h("h2", { id: "playing" }, "In play", matches.length > 0 && h("span.count", matches.length)),
+    matches.length === 0
+      ? h("p.soft", "No match at the moment.")
+      : h(
+        "ul.cards.strip",
+        { tabindex: "0", "aria-labelledby": "playing" },
+        matches.slice(0, MAX_ITEMS).map((match) => card(match, ranks)),
+      ),
+    more > 0 && h(
+      "p.soft.small",
+      `The ${MAX_ITEMS} with the best players; ${more} more are in `,
+      h("a", { href: `#/rounds/${live.league.round}` }, `round ${live.league.round}`),
+    ),
+  );
+}
+
+const card = (match, ranks) => h(
+  "li",
+  { "data-key": match.match_id },
+  h("p", pair(match, ranks)),
+  h("p.soft.small", stageOrMissing(match), timeLeft(match), match.attempt > 1 && `, attempt ${match.attempt}`),
+  match.picture && pictures()?.boardOf(match.picture, match),
+);
+
+// A match that waits for one player says for whom.
+export const stageOrMissing = (match) => {
+  const missing = [match.a, match.b].filter((agent) => match.missing.includes(agent.id));
+  return missing.length === 1 ? ["waits for ", name(missing[0].name)] : stageOf(match.stage);
+};
+
+// What comes next
+
+export function next(live) {
+  const { league } = live;
+  const matches = Object.values(live.upcoming ?? {});
+  const ranks = ranksOf(live);
+  const ofRound = matches[0]?.round_id ?? league.round;
+  // The pairings of a round that was drawn are shown above.
+  const isShown = ofRound === league.round && Object.keys(live.pairings).length > 0;
+  return h(
+    "section.next",
+    { "aria-labelledby": "next" },
+    h("h2", { id: "next" }, "What comes next"),
+    h("p", whatIsNext(league, matches, ofRound)),
+    !isShown && h("ul.pairs", matches.map((match) => h("li", { "data-key": match.match_id }, pair(match, ranks)))),
+    matches.length > 0 && h("p.small", h("a", { href: `#/rounds/${ofRound}` }, `All of round ${ofRound}`)),
+  );
+}
+
+function whatIsNext({ round, paused, starts_at: starts, draws_more: drawsMore }, matches, ofRound) {
+  if (paused) return "The league is paused by its operator.";
+  if (starts && isAhead(starts)) return [`Round ${round} begins in `, countdown(starts), "."];
+  if (ofRound > round) return round ? `Round ${ofRound}, as soon as round ${round} is over:` : `Round ${ofRound}:`;
+  if (matches.length > 0) return `More of round ${round}, as soon as a referee is free:`;
+  return drawsMore ? `Round ${round + 1} is drawn when round ${round} is over.` : "This is the last round.";
+}
+
+// Results
+
+export function results(live) {
+  const matches = Object.values(live.results).sort(
+    (one, other) => other.ended_at.localeCompare(one.ended_at) || bySchedule(other, one),
+  );
+  return h(
+    "section.results",
+    { "aria-labelledby": "results" },
+    h("h2", { id: "results" }, "Latest results"),
+    matches.length === 0
+      ? h("p.soft", "None yet.")
+      : h("ul.cards", matches.slice(0, MAX_ITEMS).map((match) => result(match))),
+  );
+}
+
+export function result(match, reason = null) {
+  return h(
+    "li",
+    { "data-key": match.match_id, class: match.result === "TECHNICAL_LOSS" ? "technical" : null },
+    reason && h("p.small", withNames(reason, match.a, match.b)),
+    h("p", h("a.pair", { href: matchPage(match) }, inWords(match)), " ", h("span.score", pointsOf(match))),
+    h(
+      "p.soft.small",
+      withNames(match.reason, match.a, match.b),
+      match.decided_by !== "referee" && ` (decided by the ${match.decided_by})`,
+      h("span.id", ` ${match.match_id}`),
+    ),
+  );
+}
+
+// The winner comes first.
+const pointsOf = (match) => score(match.winner === match.b.id ? { points: match.points.toReversed() } : match);
+function inWords({ a, b, winner, result: kind }) {
+  if (winner === null && kind === "TECHNICAL_LOSS") return [name(a.name), " and ", name(b.name), " both lost"];
+  if (winner === null) return [name(a.name), " drew with ", name(b.name)];
+  const [first, second] = winner === a.id ? [a, b] : [b, a];
+  return [h("span.winner", name(first.name)), " beat ", name(second.name)];
+}
+
+// At the end
+
+export function highlights(live) {
+  const found = Object.values(live.highlights ?? {});
+  return found.length > 0 && h(
+    "section.highlights",
+    { "aria-labelledby": "highlights" },
+    h("h2", { id: "highlights" }, "Best matches"),
+    h("ul.cards", found.map(({ reason, match }) => result(match, reason))),
+  );
+}
+
+// The player that the reader follows
+
+let page = null;
+let askedFor = "";
+let askedAt = -Infinity;
+
+export function own(live) {
+  const id = followed(live.league);
+  if (!id) return null;
+  refresh(live, id);
+  if (page?.agent.id !== id || !page.record) return null;
+  const { agent, record, to_come: toCome, played } = page;
+  const now = toCome.find((match) => match.status === "in_play");
+  const later = toCome.find((match) => match.status !== "in_play");
+  return h(
+    "section.own",
+    { "aria-label": "The player that you follow" },
+    h(
+      "p",
+      h("span.rank", record.shown_rank),
+      " ",
+      h("a.large", { href: `#/agents/${id}` }, name(agent.name)),
+      h("strong", ` ${plural(record.points, "point")} `),
+      form(record.form),
+    ),
+    now && h("p", "Plays now: ", h("a", { href: matchPage(now) }, "against ", name(opponent(now, id).name))),
+    later && h("p", "Next: round ", later.round_id, ", against ", name(opponent(later, id).name), ownTime(live.league, later)),
+    !later && live.league.state === "RUNNING_LEAGUE" && h("p", agent.out ? "It has left the league." : "No further match is set."),
+    played[0] && h("p", "Last: ", h("a", { href: matchPage(played[0]) }, inWords(played[0])), ": ", withNames(played[0].reason, played[0].a, played[0].b)),
+  );
+}
+
+const opponent = ({ a, b }, id) => (a.id === id ? b : a);
+
+function ownTime({ round, starts_at: starts, paused }, { round_id: number }) {
+  if (paused) return "; the league is paused";
+  if (number > round) return `; it begins when round ${number - 1} is over`;
+  return starts && isAhead(starts) ? ["; it begins in ", countdown(starts)] : "; it begins as soon as a referee is free";
+}
+
+// Its page is loaded again when its row or its matches have changed.
+async function refresh({ league, standings: rows, agents }, id) {
+  const wanted = JSON.stringify([id, rows[id] ?? league.matches_played, agents[id]?.playing, league.round, league.state]);
+  const wait = askedAt + PAUSE_MS - performance.now();
+  if (wanted === askedFor) return;
+  if (wait > 0) {
+    setTimeout(redraw, wait);
+    return;
+  }
+  [askedFor, askedAt] = [wanted, performance.now()];
+  try {
+    page = await get(`api/agents/${encodeURIComponent(id)}`, { limit: 1 });
+  } catch (error) {
+    // The player of an earlier league is not in this one.
+    if (error instanceof Refused && !error.isBusy) page = null;
+    else askedFor = "";
+  }
+  redraw();
+}

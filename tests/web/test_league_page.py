@@ -1,0 +1,224 @@
+"""The front page in a real browser: before a league, while it is played, and when it is over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.league.play import BY_ID, Play, drawn
+from tests.web.browsing import DESK, PHONE, Visit, chromium, served
+
+GATEWAY = "http://127.0.0.1:8200/"
+
+
+def ids_of(page: Page) -> list[str]:
+    """The ids of the players in the table, in its order."""
+    rows: list[str] = page.locator(".standings tbody tr").evaluate_all("rows => rows.map(row => row.dataset.key)")
+    return rows
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
+
+
+def test_before_the_start_the_page_says_who_is_missing_and_how_to_take_part(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=3, referees=1, title="Spring Open")
+    with served(play.log, play.settings, tmp_path, start_when=(5, 2), gateway_page=GATEWAY) as base:
+        visit = Visit(browser, base)
+        main = visit.open().locator("main")
+        expect(main.locator("h1")).to_have_text("Spring Open")
+        expect(main).to_contain_text("even odd · round-robin")
+        begins = main.get_by_role("region", name="When it begins")
+        expect(begins).to_contain_text("Begins when 5 players and 2 referees are here")
+        expect(begins).to_contain_text("3 of 5, 2 missing")
+        expect(begins).to_contain_text("1 of 2, 1 missing")
+        expect(main.locator(".people li:not(.free)")).to_have_count(3)
+        expect(main.locator(".people .free")).to_have_count(2)
+        ways = main.locator(".way")
+        expect(ways.locator("h3")).to_have_text(
+            ["In the browser", "With a chat application", "In Python, with the SDK", "In plain Python", "In JavaScript"]
+        )
+        expect(ways.get_by_role("link", name="Take a seat")).to_have_attribute("href", GATEWAY)
+        expect(ways.nth(1).locator("pre")).to_contain_text(f"league {GATEWAY}mcp")
+        for way, program in ((2, "python agent.py"), (3, "python agent.py"), (4, "node agent.mjs")):
+            expect(ways.nth(way).locator("pre").first).to_contain_text(f"{program} --manager {base}/mcp")
+        # Nobody leads, and no command is told in a sentence.
+        expect(main.locator("table")).to_have_count(0)
+        assert "`" not in main.inner_text()
+        visit.ended()
+
+
+@pytest.mark.long
+def test_a_league_that_its_operator_starts_and_that_has_no_gateway_says_so(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=1, referees=1, require_seat=False)
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        main = visit.open().locator("main")
+        expect(main).to_contain_text("Begins when its operator starts it")
+        expect(main).to_contain_text("no gateway was started with this league")
+        expect(main.get_by_role("link", name="Take a seat")).to_have_count(0)
+        assert "`" not in main.inner_text()
+        visit.ended()
+
+
+@pytest.mark.long
+def test_a_seat_code_is_asked_for_where_the_league_wants_one(browser: Browser, tmp_path: Path) -> None:
+    play = Play(referees=1, require_seat=True)
+    with served(play.log, play.settings, tmp_path, gateway_page=GATEWAY) as base:
+        visit = Visit(browser, base)
+        main = visit.open().locator("main")
+        expect(main).to_contain_text("You need a seat code")
+        expect(main.locator("pre").nth(1)).to_contain_text(f"--manager '{base}/mcp?seat=CODE'")
+        expect(main.locator("pre").first).to_contain_text(f"'{GATEWAY}mcp?seat=CODE'")
+        visit.ended()
+
+
+@pytest.mark.long
+def test_before_the_first_result_nobody_leads_and_the_next_matches_are_named(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=6, referees=1).begin()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        page = visit.open()
+        expect(page.locator(".standings")).to_contain_text("The table begins with the first result")
+        expect(page.locator("table")).to_have_count(0)
+        expect(page.locator(".playing li")).to_have_count(2)
+        expect(page.locator(".next")).to_contain_text("More of round 1, as soon as a referee is free")
+        expect(page.locator(".next li")).to_have_count(1)
+        visit.ended()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [PHONE, DESK])
+def test_what_is_in_progress_comes_first_and_then_what_is_next_and_the_results(
+    browser: Browser, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    play = Play(players=6, referees=2, tie_breaks=BY_ID).begin()
+    play.play_round()
+    play.announce()
+    play.assign()
+    play.record(play.in_play[0], drawn(play.match(play.in_play[0])))
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=size)
+        page = visit.open()
+        headings = page.locator("main h2").all_inner_texts()
+        assert [text.partition("\n")[0].rstrip("0123456789") for text in headings] == [
+            *("In play", "What comes next", "Latest results", "Standings", "Events")
+        ]
+        tops = [page.locator(f"main section.{part}").bounding_box() for part in ("playing", "next", "results")]
+        assert [box["y"] for box in tops if box] == sorted(box["y"] for box in tops if box)
+        expect(page.locator(".next")).to_contain_text("Round 3, as soon as round 2 is over")
+        expect(page.locator(".results li").first).to_contain_text("drew with")
+        expect(page.locator(".results li").last).to_contain_text(re.compile(r"Agent \d beat Agent \d"))
+        # Even/odd is luck, and the sentence about certainty says so.
+        expect(page.locator(".certainty")).to_contain_text("chance alone decides")
+        visit.ended()
+
+
+def test_the_table_is_sorted_and_searched_and_a_link_shows_the_same(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=12, referees=3).begin()
+    play.play_round()
+    play.announce()
+    play.play_round()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        page = visit.open()
+        rows = page.locator(".standings tbody tr")
+        by_rank = ids_of(page)
+        marks = page.locator(".standings .marks").first
+        expect(marks).to_contain_text("won, won")
+        expect(marks.locator("[aria-hidden]")).to_have_text(["W", "W"])
+        page.get_by_role("button", name="Player", exact=True).click()
+        assert ids_of(page) == [f"P{number:02}" for number in range(1, 13)]
+        expect(page.locator("[aria-sort=ascending]")).to_have_text("Player")
+        page.locator("[data-key=losses]").click()
+        lost = rows.locator("td:nth-child(8)").all_text_contents()
+        assert lost == sorted(lost, reverse=True) != sorted(lost)
+        page.keyboard.press("/")
+        page.keyboard.type("agent 1")
+        expect(rows).to_have_count(4)
+        expect(page.get_by_label("Find a player in the table")).to_be_focused()
+        shown, link = ids_of(page), page.url
+        assert link.endswith("#/?sort=-losses&find=agent+1")
+        other = Visit(browser, base)
+        other.page.goto(link)
+        expect(other.page.locator(".standings tbody tr")).to_have_count(4)
+        assert ids_of(other.page) == shown
+        other.ended()
+        page.get_by_label("Find a player in the table").fill("nobody")
+        expect(page.locator(".standings")).to_contain_text("No player has “nobody” in its name.")
+        page.get_by_label("Find a player in the table").fill("")
+        page.get_by_role("button", name="Rank").click()
+        assert ids_of(page) == by_rank
+        visit.ended()
+
+
+@pytest.mark.long
+def test_the_reader_s_own_player_is_marked_and_remembered(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=4, referees=1).begin()
+    play.play_round()
+    play.announce()
+    play.assign()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        page = visit.open()
+        page.get_by_role("button", name="Follow Agent 2").click()
+        own = page.get_by_role("region", name="The player that you follow")
+        expect(page.locator("tr.own")).to_have_attribute("data-key", "P02")
+        expect(own).to_contain_text("Agent 2")
+        expect(own).to_contain_text("Next: round 3")
+        expect(own).to_contain_text(re.compile(r"Last: .*(beat|drew)"))
+        page.reload()
+        expect(page.get_by_role("button", name="Follow Agent 2")).to_have_attribute("aria-pressed", "true")
+        expect(own).to_be_visible()
+        page = visit.open("agents/P02")
+        page.get_by_role("button", name="You follow this player").click()
+        expect(page.get_by_role("button", name="Follow this player")).to_have_attribute("aria-pressed", "false")
+        expect(visit.open().locator("section.own")).to_have_count(0)
+        assert page.evaluate("JSON.stringify(localStorage)") == "{}"
+        visit.ended()
+
+
+@pytest.mark.long
+def test_at_the_end_there_is_a_podium_with_the_reason_and_the_best_matches(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=6, referees=2, tie_breaks=BY_ID).begin().play_all()
+    names = [f"Agent {name[1:].lstrip('0')}" for name in play.league.table.standings()]
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        page = visit.open()
+        expect(page.locator(".podium li a")).to_have_text(names[:3])
+        rows = list(play.league.table.standings().values())
+        reason = page.locator(".champion + p")
+        if rows[0].points > rows[1].points:
+            expect(reason).to_contain_text(f"ahead of {names[1]}")
+        else:
+            expect(reason).to_contain_text("decided")
+        best = page.locator(".highlights li").first
+        expect(best).to_contain_text("The first two of the table")
+        expect(best.get_by_role("link")).to_have_attribute("href", re.compile("#/matches/R"))
+        expect(page.get_by_role("heading", name="In play")).to_have_count(0)
+        visit.ended()
+
+
+@pytest.mark.long
+def test_an_address_without_a_page_says_so_with_links(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=2, referees=1).begin()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        for route in ("nothing", "rounds/99", "matches/R9M9", "agents/P99"):
+            main = visit.open(route).locator("main")
+            expect(main.locator("h1")).to_have_text("Not here")
+            expect(main.get_by_role("link")).to_have_text(["The league", "Its rounds", "Its agents"])
+        # The same where the address leads past the page.
+        visit.page.goto(f"{base}/rounds/2")
+        expect(visit.page.locator("h1")).to_have_text("Not here")
+        visit.page.get_by_role("link", name="The league").click()
+        expect(visit.page.locator(".playing")).to_be_visible()
+        assert visit.page.url == f"{base}/#/"
+        visit.faults = [one for one in visit.faults if "404 (Not Found)" not in one]
+        visit.ended()
