@@ -167,7 +167,7 @@ def test_verify_says_what_was_checked_and_that_all_is_right(command: Command, st
 
 def test_verify_says_that_a_game_has_no_draws(command: Command, tmp_path: Path) -> None:
     store = played("rock_paper_scissors", "random", "frequency").store(tmp_path / "league.db")
-    assert "        0 draws: this game has none\n" in command("verify", store).out
+    assert "        0 random draws: this game leaves nothing to chance\n" in command("verify", store).out
 
 
 def test_a_league_without_a_match_is_not_taken_for_one_in_order(command: Command, tmp_path: Path) -> None:

@@ -80,14 +80,19 @@ def event_line(event: e.Event, league: League, known: Collection[str] = ()) -> s
         case e.RoundCompleted() if leaders := _leaders(league):
             text = f"{text}: {leaders}"
         case e.LeagueCompleted():
-            rows = league.table.placed_rows()
-            text = f"{text}. {first_place(rows, is_over=True, by_points=not league.table.ranking)}"
+            text = f"{text}. {champion_sentence(league)}"
     if not isinstance(event, e.PlayerRegistered | e.RegistrationRefused):
-        text = _add_names(text, league)
+        text = add_names(text, league)
     return f"{times.parse_timestamp(event.at).astimezone():%H:%M:%S}  {text}"
 
 
-def _add_names(text: str, league: League) -> str:
+def champion_sentence(league: League) -> str:
+    """Who is the champion of a league that is over, by id."""
+    return first_place(league.table.placed_rows(), is_over=True, by_points=not league.table.ranking)
+
+
+def add_names(text: str, league: League) -> str:
+    """A text in which the name of each player precedes the first mention of its id."""
     named = [league.players[one] for one in PLAYER.findall(text) if one in league.players]
     return name_players_once(text, {player.id: player.meta.display_name for player in named})
 
@@ -98,7 +103,7 @@ def _replaced_moves(league: League) -> list[str]:
     lines = [f"By its own statement {one.describe_replaced(player)}." for player, one in replaced[:MAX_REPLACED]]
     if (more := len(replaced) - MAX_REPLACED) > 0:
         lines.append(f"Moves of {more} more players were replaced: `league agents --problems` lists them.")
-    return [_add_names(sanitize_line(line), league) for line in lines]
+    return [add_names(sanitize_line(line), league) for line in lines]
 
 
 def _leaders(league: League) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaguekit.cli import program
+from leaguekit.cli.event_printer import add_names, champion_sentence
 from leaguekit.cli.stored_plans import StartPlan
 from leaguekit.cli.tables import pluralize
 from leaguekit.league import queries
@@ -28,9 +29,12 @@ LONG_SECONDS = 30.0
 def print_stage(league: League, start: StartPlan, endpoint: str, data_dir: Path) -> None:
     """Print what a league waits for, or where it goes on, and the command that comes next."""
     here = ["--manager", endpoint, "--data-dir", str(data_dir)]
+    if league.state == "LEAGUE_COMPLETED":
+        champion = add_names(champion_sentence(league), league)
+        program.print_notice(f"The league is over: {_describe_progress(league)}. {champion}")
+        return
     if not league.is_open:
-        verb = "is over" if league.state == "LEAGUE_COMPLETED" else "goes on"
-        program.print_notice(f"The league {verb}: {_describe_progress(league)}")
+        program.print_notice(f"The league goes on: {_describe_progress(league)}")
         return
     lines = []
     if league.settings.require_seat and all(seat.revoked for seat in league.seats.values()):
