@@ -11,12 +11,13 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from leaguekit.games.base import CHANCE, Game, Moves, Question, Side
 from leaguekit.games.records import choices_of
 from leaguekit.match.move_messages import drawn_number
 from leaguekit.match.rulings import Verdict, verdict_by_play
+from leaguekit.protocol.messages import MatchResult, ResultDetails
 
 # The memory for what is cached, about: each entry takes this many bytes, and those of its options and its view. The
 # default game has 80 entries in total, tic-tac-toe half a million. What is not cached is computed every time.
@@ -187,3 +188,20 @@ class _RunningMatch:
             has_flat_view=b"[" not in encoded_view and b"{" not in encoded_view[1:],
             position=None if question.total is None else position,
         )
+
+
+def result_of(verdict: Verdict, a: str, b: str) -> MatchResult:
+    """A verdict on a match of the players A and B in the form in which the manager would record it."""
+    ids = {"A": a, "B": b}
+    score: dict[str, Any] = {ids[side]: points for side, points in verdict.score.items()}
+    return MatchResult(
+        winner=None if verdict.winner is None else ids[verdict.winner],
+        score=score,
+        details=ResultDetails(
+            drawn_number=verdict.drawn,
+            choices={ids[side]: choice for side, choice in verdict.choices.items()},
+            status=verdict.status,
+            ruling=verdict.ruling,
+            payoffs=UNSET if verdict.payoffs is None else {a: verdict.payoffs[0], b: verdict.payoffs[1]},
+        ),
+    )
