@@ -54,7 +54,7 @@ class OngoingMatch(Struct):
     random: Random | None = None
 
 
-class PastMatch(Struct, frozen=True, kw_only=True):
+class PastMatch(Struct, frozen=True, kw_only=True, gc=False):
     """A match that is over, as its referee reported it. ``choice`` is this player's choice."""
 
     match_id: str
