@@ -224,6 +224,32 @@ def test_a_starter_names_the_address_where_no_manager_is_and_takes_its_seat_from
     assert "7K2M" not in mine.stderr
 
 
+@pytest.mark.parametrize("starter", STARTERS[1:])
+def test_a_starter_asks_for_the_address_only_if_no_manager_answers(starter: Starter) -> None:
+    folder = written(starter)
+    refusals = iter([{"status": "REJECTED", "error_code": "E048", "reason": "nobody answers there"}])
+
+    class Manager(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            result = {} if asked["method"] == "ping" else next(refusals, {"status": "REJECTED", "reason": "full"})
+            body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Manager) as server:
+        url = f"http://127.0.0.1:{server.server_port}/mcp"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with started(starter, folder, url) as mine:
+            mine.said(rf"Not registered at {url} yet \(nobody answers there\)\. Trying again\.")
+            mine.said(r"The league does not take .*: full")
+        server.shutdown()
+
+
 # What a strategy may do wrong, in the words of both languages, and what the agent says then.
 FAULTS = {
     "raises": (

@@ -342,13 +342,17 @@ def test_who_was_in_the_league_before_waits_until_it_can_be_reached(office: Call
     assert len(back.manager.came) == 13
 
 
-def test_a_stranger_that_cannot_be_reached_is_told_so_after_a_few_tries(office: Callable[..., Office]) -> None:
+def test_a_stranger_that_cannot_be_reached_is_told_so_once_and_after_a_few_tries(
+    office: Callable[..., Office], caplog: pytest.LogCaptureFixture
+) -> None:
     stranger = office()
     stranger.manager.rejecting = ["E048"] * 12
     with pytest.raises(RegistrationRefused) as refused:
         stranger.register()
     assert refused.value.code == "E048"
     assert len(stranger.manager.came) == 5
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warning == f"The league does not take the agent yet: {refused.value} Trying again."
 
 
 def test_a_state_that_cannot_be_written_now_is_written_as_soon_as_it_can_be(tmp_path: Path) -> None:

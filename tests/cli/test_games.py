@@ -35,6 +35,16 @@ def test_the_list_says_who_moves_and_what_a_game_has(capsys: pytest.CaptureFixtu
     assert any(line.startswith("rock_paper_scissors  at once, 1 turn") for line in lines)
 
 
+def test_a_single_game_is_listed_with_its_rules_and_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["games", "prisoners_dilemma"]) == 0
+    row, _, *shown = capsys.readouterr().out.splitlines()
+    assert row == "prisoners_dilemma  at once, 50 turns, picture, payoffs from 0 to 5 (leaguekit)"
+    assert "If both cooperate, each gets 3. If both defect, each gets 1." in shown[2]
+    assert shown[-1] == "Arguments: turns=50, noise=0"
+    assert main(["games", "connect_four"]) == 0
+    assert not capsys.readouterr().out.splitlines()[-1].startswith("Arguments")
+
+
 def test_a_game_that_cannot_be_loaded_is_listed_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["games", "tictactoe", "nowhere.py:Nim"]) == 1
     out = capsys.readouterr().out

@@ -467,7 +467,7 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
             "the settings are wrong: announce_lead must be from 0 to 86,400, got 86401",
         ),
         (["manager", "--config", "nowhere.toml"], "cannot read nowhere.toml: "),
-        (["manager", "--max-players", "1"], "the settings are wrong: Expected `int` >= 2 - at `$.max_players`"),
+        (["manager", "--max-players", "1"], "the settings are wrong: max_players: expected a whole number >= 2; docs"),
         (["manager", "--port", "0", "--host", "0.0.0.0"], "it listens at 0.0.0.0, so say which addresses it may call"),
         (["referee", "--manager", "http://127.0.0.1:9/mcp", "--max-concurrent", "0"], "--max-concurrent must be from"),
         (["player", "--manager", "http://127.0.0.1:9/mcp", "--strategy", "luck"], "There is no strategy 'luck'"),

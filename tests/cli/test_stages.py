@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ async def test_a_silent_player_is_named_once_per_attempt_and_shorter_limits_once
 
         def report(match: str, attempt: int, tried: int, missing: list[str]) -> None:
             fields: dict[str, Any] = head | of_match
-            hall.manager.runner.note_progress(
+            hall.manager.runner.progress.note(
                 MatchProgress(**fields, match_id=match, attempt=attempt, try_number=tried, missing=missing)
             )
 
@@ -94,6 +95,7 @@ def test_a_league_that_is_continued_says_where(capsys: pytest.CaptureFixture[str
     interrupted = f"The league is interrupted in {where}. Nothing is lost: players that go on running wait for it.\n"
     assert capsys.readouterr().err == interrupted
     play.play_all()
-    assert stage(play, capsys) == ["The league is over: round 3 of 3, 6 of 6 matches played"]
+    (over,) = stage(play, capsys)
+    assert re.match(r"The league is over: round 3 of 3, 6 of 6 matches played\. .*Agent \d \(P0\d\)", over)
     print_interruption(play.league)
     assert capsys.readouterr().err == ""

@@ -185,6 +185,8 @@ def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str,
                     await page.get_by_label("Your seat code").fill("0000-0000-0000-0000")
                     await page.get_by_role("button", name="Sit down").click()
                     await page.get_by_text("opens nothing here").wait_for()
+                    # Without a seat, the gateway does not know the table. An empty one would be wrong.
+                    assert await page.get_by_text("Standings").is_hidden()
                     await play_in_page(page, "Ada", code)
                     await page.get_by_text("You are number").wait_for()
                     await page.get_by_text("The league is over.", exact=True).first.wait_for()

@@ -15,6 +15,7 @@ from leaguekit.agents.registration import WRITE_RETRY_SECONDS
 from leaguekit.gateway import gateway as gateway_module
 from leaguekit.gateway.gateway import Gateway, NotAllowed, NotAllowedNow
 from leaguekit.gateway.seats import MoveRefused, Seat
+from leaguekit.league.problems import find_problems
 from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import Disk
@@ -163,6 +164,11 @@ async def test_a_seat_code_of_the_managers_is_the_identity(tmp_path: Path) -> No
         assert await gateway.seat(code, HERE) is seat
         assert seat.agent.player_id == "P01"
         assert list(hall.league.players) == ["P01"]
+        await asyncio.sleep(2)
+        with pytest.raises(NotAllowed, match="wants a seat code"):
+            await gateway.join(None, "Ada", HERE)
+        # She is in the league. What she forgot is no refused registration of another Ada.
+        assert find_problems(hall.league).refused == []
 
 
 @in_virtual_time

@@ -351,6 +351,10 @@ def test_before_the_start_a_player_comes_back_unless_another_has_its_name_or_end
     play.play_all()
     with pytest.raises(ProtocolError, match="The league is over; P02 cannot come back"):
         commands.readmit(play.league, "P02", "", play.now)
+    with pytest.raises(ProtocolError, match="The league is over; P02 cannot leave it"):
+        commands.withdraw(play.league, "P02", "", play.now)
+    with pytest.raises(ProtocolError, match="The league is over; there is nothing to resume"):
+        commands.resume(play.league, "", play.now)
 
 
 # Settings
@@ -375,9 +379,9 @@ def test_settings_change_in_mid_season_as_an_event() -> None:
         ({"XYZ": 1}, "There is no setting 'XYZ'; there are league_id, "),
         ({"seed_hex": "00"}, "seed_hex cannot be changed after the league's creation; these can: title, "),
         ({"choice_seconds": 0}, "choice_seconds must be from 0.01 to 86,400, got 0"),
-        ({"title": "two\nlines"}, "The settings are wrong: Expected `str` matching regex"),
-        ({"title": "a line\n"}, "The settings are wrong: Expected `str` matching regex"),
-        ({"choice_seconds": "long"}, "The settings are wrong: Expected `float`, got `str`"),
+        ({"title": "two\nlines"}, "The settings are wrong: title: expected text matching regex"),
+        ({"title": "a line\n"}, "The settings are wrong: title: expected text matching regex"),
+        ({"choice_seconds": "long"}, "The settings are wrong: choice_seconds: expected a number, got text"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_with_the_remedy(changes: dict[str, Any], why: str) -> None:

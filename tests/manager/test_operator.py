@@ -256,6 +256,11 @@ async def test_a_correction_must_name_one_of_the_players_a_draw_or_nobody(tmp_pa
     async with Hall(tmp_path) as hall:
         await in_play(hall)
         assert await refused(hall, "correct", match_id="R1M1", outcome="P03") == (-32602, "E044")
+        answer = await hall.post(
+            "operator", {"command": "correct", "admin_token": ADMIN, "match_id": "R1M1", "outcome": "Agent 4"}
+        )
+        names = {player.id: player.meta.display_name for player in hall.league.players.values()}
+        assert json.dumps(answer).count(f"must be {names['P01']} (P01), {names['P02']} (P02), draw or none, got") == 1
         assert await refused(hall, "correct", match_id="R1M1") == (-32602, "E044")
         assert await refused(hall, "correct", match_id="R9M9", outcome="draw") == (50, "E050")
         assert await refused(hall, "correct", match_id="R2M1", outcome="draw") == (51, "E051")

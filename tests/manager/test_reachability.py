@@ -121,6 +121,8 @@ async def test_an_address_at_which_nobody_can_ever_be_called_is_rejected(
         rejected = await register(hall, "player", 1, f"http://{host}:8777/mcp", "127.0.0.1")
         assert (rejected["status"], rejected["error_code"]) == ("REJECTED", "E048")
         assert f"no agent is called at {host.strip('[]')}" in rejected["reason"]
+        is_remedy_known = "register with http://127.0.0.1:8777/mcp" in rejected["reason"]
+        assert is_remedy_known is (host in ("0.0.0.0", "[::]"))
 
 
 @pytest.mark.parametrize("role", ["player", "referee"])

@@ -106,6 +106,7 @@ def test_a_rejection_without_a_reason_is_told_as_well(tmp_path: Path) -> None:
 
 @pytest.mark.proves("001-L0362", "001-L1554", "001-L1556")
 def test_an_error_is_final_and_says_what_to_do(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     setup = PlayerSetup(tmp_path, response=ProtocolError("E047", "Another player is called 'Agent Alpha'."))
     with pytest.raises(
         RegistrationRefused, match=r"Another player is called 'Agent Alpha'\. Choose a different"

@@ -94,7 +94,7 @@ async def test_no_secret_no_address_and_no_open_choice_is_ever_shown(
         await holding.wait()
         # The other has chosen, and only its referee knows what.
         (held,) = [one for one in hall.league.matches.values() if one.in_play and "P03" in one.players]
-        progress = hall.manager.runner.progress
+        progress = hall.manager.runner.progress.latest
         await hall.until(lambda: held.id in progress and progress[held.id].stage == "COLLECTING_CHOICES")
         await ears.look_around()
         await asyncio.sleep(1)

@@ -286,6 +286,8 @@ class Registrar:
         try:
             return await self._register_with_retries()
         except RegistrationRefused as refused:
+            # The program prints why it ends.
+            log.info("The registration was refused: %s", refused)
             if not self._read_error:
                 raise
             remedy = (
@@ -478,6 +480,8 @@ def _describe_failure(reason: Exception) -> str:
     if isinstance(reason, CallFailed) and not reason.connected:
         text = f"No League Manager can be reached: {reason}. Is its address right (--manager), and is it running?"
         return f"{text} Trying until it answers."
+    if isinstance(reason, RegistrationRefused):
+        return f"The league does not take the agent yet: {reason} Trying again."
     return f"The manager does not take registrations yet ({reason}). Trying until it does."
 
 
@@ -490,6 +494,4 @@ def _check_is_transient(refusal: RpcRefusal) -> None:
 
 def _refused(reason: str, code: str | None) -> RegistrationRefused:
     remedy = CATALOGUE[code].remedy if code in CATALOGUE else "Ask the league's operator."
-    refused = RegistrationRefused(reason, remedy, code)
-    log.warning("The registration was refused: %s", refused)
-    return refused
+    return RegistrationRefused(reason, remedy, code)

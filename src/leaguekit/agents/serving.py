@@ -18,7 +18,7 @@ from leaguekit.protocol.codes import Purpose, with_code, without_codes
 from leaguekit.protocol.methods import prepare_decoders
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import RpcRequest
-from leaguekit.transport.addresses import read_url
+from leaguekit.transport.addresses import EVERY_ADDRESS, read_url
 from leaguekit.transport.base import Peer, Unreachable
 
 T = TypeVar("T")
@@ -132,7 +132,7 @@ def endpoint_of(sock: socket.socket, manager: str = "") -> str:
     For a socket that listens at all addresses, it has the local address of the route to the manager.
     """
     host, port = sock.getsockname()[:2]
-    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+    if host in EVERY_ADDRESS:
         with contextlib.suppress(OSError, Unreachable), socket.socket(sock.family, socket.SOCK_DGRAM) as probe:
             url = read_url(manager)
             # Nothing is sent. The system only chooses the route.

@@ -20,6 +20,8 @@ from leaguekit.store.base import StoreError
 MAX_LEADERS = 3
 # The number of players who are named at the end because their moves were replaced.
 MAX_REPLACED = 10
+# The number of names of the seeding that are printed because no player has them.
+MAX_UNKNOWN = 10
 # Events that are of no interest to a host, or that happen too often.
 _NOT_PRINTED = (
     e.LeagueCreated,
@@ -53,6 +55,8 @@ class EventPrinter:
         self._lines.append(event_line(event, self._ledger.league, self._known))
         if isinstance(event, e.PlayerRegistered | e.RefereeRegistered):
             self._known.add(registered_id(event))
+        if isinstance(event, e.LeagueStarted):
+            self._lines += _unknown_seeds(self._ledger.league)
         if isinstance(event, e.LeagueCompleted):
             self._lines += _replaced_moves(self._ledger.league)
         if self._task is None:
@@ -80,16 +84,30 @@ def event_line(event: e.Event, league: League, known: Collection[str] = ()) -> s
         case e.RoundCompleted() if leaders := _leaders(league):
             text = f"{text}: {leaders}"
         case e.LeagueCompleted():
-            rows = league.table.placed_rows()
-            text = f"{text}. {first_place(rows, is_over=True, by_points=not league.table.ranking)}"
+            text = f"{text}. {champion_sentence(league)}"
     if not isinstance(event, e.PlayerRegistered | e.RegistrationRefused):
-        text = _add_names(text, league)
+        text = add_names(text, league)
     return f"{times.parse_timestamp(event.at).astimezone():%H:%M:%S}  {text}"
 
 
-def _add_names(text: str, league: League) -> str:
+def champion_sentence(league: League) -> str:
+    """Who is the champion of a league that is over, by id."""
+    return first_place(league.table.placed_rows(), is_over=True, by_points=not league.table.ranking)
+
+
+def add_names(text: str, league: League) -> str:
+    """A text in which the name of each player precedes the first mention of its id."""
     named = [league.players[one] for one in PLAYER.findall(text) if one in league.players]
     return name_players_once(text, {player.id: player.meta.display_name for player in named})
+
+
+def _unknown_seeds(league: League) -> list[str]:
+    """A line about the names in the file of the seeding that no player has. They may be misspelt."""
+    names = {league.players[player].meta.display_name for player in league.table.rows}
+    unknown = [name for name in league.settings.seeds or {} if name not in names]
+    more = [f"{len(unknown) - MAX_UNKNOWN} more"] if len(unknown) > MAX_UNKNOWN else []
+    shown = ", ".join([*unknown[:MAX_UNKNOWN], *more])
+    return [sanitize_line(f"The seeding names players that are not here: {shown}")] if unknown else []
 
 
 def _replaced_moves(league: League) -> list[str]:
@@ -98,7 +116,7 @@ def _replaced_moves(league: League) -> list[str]:
     lines = [f"By its own statement {one.describe_replaced(player)}." for player, one in replaced[:MAX_REPLACED]]
     if (more := len(replaced) - MAX_REPLACED) > 0:
         lines.append(f"Moves of {more} more players were replaced: `league agents --problems` lists them.")
-    return [_add_names(sanitize_line(line), league) for line in lines]
+    return [add_names(sanitize_line(line), league) for line in lines]
 
 
 def _leaders(league: League) -> str:

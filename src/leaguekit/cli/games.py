@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
 from leaguekit.agents.game_loading import known_name
 from leaguekit.cli import CommandError
 from leaguekit.cli.tables import json_line
-from leaguekit.games import GAMES, game
+from leaguekit.games import GAMES, game, rules
 from leaguekit.games.base import SIDES, Game, has_chance
 from leaguekit.games.sources import GROUP, entry_points, names_of
 from leaguekit.protocol.errors import ProtocolError
@@ -18,12 +19,14 @@ from leaguekit.protocol.plain_text import sanitize_line
 EXAMPLES = f"""examples:
   league games                              our games, and how many each installed package has
   league games openspiel                    the games of a package
+  league games prisoners_dilemma            its rules and its arguments
   league games tic_tac_toe 'openspiel:go(board_size=9)' my_game.py:Nim
   league games --json
 
 A package has games by entry points of the group {GROUP} (docs/games.md). The list says who moves at the start, how many
 turns the longest game has, whether there is chance, whether there are payoffs, and whether the game is drawn as a
-picture. A package is imported only if it is named, or with --json. The exit code is 1 if a game cannot be loaded.
+picture. Of a single game it also says the rules, and which arguments the game has, with their defaults. A package is
+imported only if it is named, or with --json. The exit code is 1 if a game cannot be loaded.
 """
 # The steps within which a game shows who moves.
 _MAX_STEPS = 20
@@ -42,7 +45,10 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json_line({"games": rows}))
     else:
-        print("\n".join(sanitize_line(line) for line in _as_text(rows)))
+        lines = [*_as_text(rows)]
+        if len(rows) == 1 and "error" not in rows[0]:
+            lines += _details(rows[0]["game"])
+        print("\n".join(map(sanitize_line, lines)))
     return int(any("error" in row for row in rows))
 
 
@@ -97,6 +103,15 @@ def _movers(found: Game[Any]) -> str:
             return "at once" if movers == SIDES else "in turns"
         position = found.play(position, {"chance": found.roll(position, bytes(32), step)})
     return "in turns"
+
+
+def _details(name: str) -> Iterator[str]:
+    """The rules and the arguments of a game."""
+    yield from ("", *rules(name).splitlines())
+    made = type(game(name))
+    # A class of many games has its name as an argument, and takes those of each game.
+    if not hasattr(made, "names") and (parameters := inspect.signature(made).parameters.values()):
+        yield from ("", f"Arguments: {', '.join(str(one.replace(annotation=one.empty)) for one in parameters)}")
 
 
 def _as_text(rows: list[dict[str, Any]]) -> Iterator[str]:

@@ -26,7 +26,15 @@ from leaguekit.cli.stores import opened
 from leaguekit.games import game, parse_game
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import MAX_MATCHES, match_count
-from leaguekit.league.settings import LIMITS, MAX_PER_ADDRESS, Settings, find_fault, unknown_setting, with_game
+from leaguekit.league.settings import (
+    LIMITS,
+    MAX_PER_ADDRESS,
+    Settings,
+    describe_invalid,
+    find_fault,
+    unknown_setting,
+    with_game,
+)
 from leaguekit.match.draw import league_seed
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.protocol.errors import ProtocolError
@@ -157,7 +165,8 @@ def settings_from(options: argparse.Namespace) -> Settings:
     try:
         settings = msgspec.convert(chosen, Settings)
     except msgspec.ValidationError as error:
-        raise CommandError(f"the settings are wrong: {error}; docs/settings.md says what each setting takes") from None
+        why = f"the settings are wrong: {describe_invalid(error)}"
+        raise CommandError(f"{why}; docs/settings.md says what each setting takes") from None
     for name in LIMITS:
         if (fault := find_fault(name, getattr(settings, name))) is not None:
             raise CommandError(f"the settings are wrong: {fault}")
@@ -374,7 +383,7 @@ async def _play(manager: Manager, stop: program.Stop) -> None:
     try:
         await run_until(stop, manager.run())
         if not stop.is_set():
-            program.print_notice("The league is over. The manager goes on serving; Ctrl-C ends it.")
+            program.print_notice("The manager goes on serving; Ctrl-C ends it.")
             await run_until(stop, manager.serve_forever())
     except StoreError as error:
         raise CommandError(f"the league cannot go on: {error}") from None

@@ -22,7 +22,7 @@ from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
 from leaguekit.cli import EXIT_INTERRUPTED, CommandError, add_data_dir_option
 from leaguekit.protocol.plain_text import sanitize_lines
 from leaguekit.protocol.refusals import Refuse
-from leaguekit.transport.addresses import Address, AddressPolicy, Network, read_url
+from leaguekit.transport.addresses import EVERY_ADDRESS, Address, AddressPolicy, Network, read_url
 from leaguekit.transport.base import Unreachable
 from leaguekit.transport.descriptors import max_descriptors
 from leaguekit.transport.server.server import CannotListen, listen
@@ -46,7 +46,6 @@ GC_THRESHOLD = 10_000
 # An address reserved for documentation. The route to it is the default route.
 _PUBLIC_URL = "http://192.0.2.1/"
 _LOOPBACK_URLS = ("http://127.0.0.1/", "http://[::1]/")
-_WILDCARD_HOSTS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 HOST = "127.0.0.1"
 
 
@@ -145,7 +144,7 @@ def url_of_socket(served: socket.socket, *towards: str) -> str:
     reached is called.
     """
     urls = [endpoint_of(served, one) for one in (*towards, *_LOOPBACK_URLS)]
-    return next((url for url in urls if urlsplit(url).hostname not in _WILDCARD_HOSTS), urls[-1])
+    return next((url for url in urls if urlsplit(url).hostname not in EVERY_ADDRESS), urls[-1])
 
 
 def proxies_for(options: argparse.Namespace) -> list[Network]:

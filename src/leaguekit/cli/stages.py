@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaguekit.cli import program
+from leaguekit.cli.event_printer import add_names, champion_sentence
 from leaguekit.cli.stored_plans import StartPlan
 from leaguekit.cli.tables import pluralize
 from leaguekit.league import queries
@@ -28,9 +29,12 @@ LONG_SECONDS = 30.0
 def print_stage(league: League, start: StartPlan, endpoint: str, data_dir: Path) -> None:
     """Print what a league waits for, or where it goes on, and the command that comes next."""
     here = ["--manager", endpoint, "--data-dir", str(data_dir)]
+    if league.state == "LEAGUE_COMPLETED":
+        champion = add_names(champion_sentence(league), league)
+        program.print_notice(f"The league is over: {_describe_progress(league)}. {champion}")
+        return
     if not league.is_open:
-        verb = "is over" if league.state == "LEAGUE_COMPLETED" else "goes on"
-        program.print_notice(f"The league {verb}: {_describe_progress(league)}")
+        program.print_notice(f"The league goes on: {_describe_progress(league)}")
         return
     lines = []
     if league.settings.require_seat and all(seat.revoked for seat in league.seats.values()):
@@ -60,7 +64,7 @@ class SilencePrinter:
         self._advice = f"Shorter time limits, such as for a class: league set {CLASS_LIMITS} {here}"
         # By match, the latest attempt that was printed.
         self._printed: dict[str, int] = {}
-        runner.silence_listeners.append(self._react)
+        runner.progress.silence_listeners.append(self._react)
 
     def _react(self, report: MatchProgress) -> None:
         if self._printed.get(report.match_id) == report.attempt:
@@ -68,7 +72,7 @@ class SilencePrinter:
         settings = self._league.settings
         is_first, self._printed[report.match_id] = not self._printed, report.attempt
         at = f"{datetime.now().astimezone():%H:%M:%S}"
-        program.print_notice(f"{at}  The league waits for {self._runner.describe_silence(report)}")
+        program.print_notice(f"{at}  The league waits for {self._runner.progress.describe_silence(report)}")
         if is_first and settings.choice_seconds * (settings.max_retries + 1) > LONG_SECONDS:
             program.print_notice(self._advice)
 

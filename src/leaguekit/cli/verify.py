@@ -117,7 +117,7 @@ def _as_json(audit: Audit, complete: Completeness) -> str:
 def _describe_draws(audit: Audit) -> str:
     game = find_game(audit.league.settings.game_name) if audit.league_id else None
     if game is not None and not has_chance(game):
-        return "draws: this game has none"
+        return "random draws: this game leaves nothing to chance"
     return f"draws opened, {audit.counts.draws_derived} made again from the league's seed"
 
 

@@ -39,6 +39,7 @@ from leaguekit.agents.world import World
 from leaguekit.gateway.public_league import PublicLeague, ask_standings, ask_status
 from leaguekit.gateway.relays import MAX_CALLS_PER_TOKEN, Relays, TooManyUnknownCalls, ping_id
 from leaguekit.gateway.seats import Seat
+from leaguekit.league.registration import SEATS_ONLY
 from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.player.relay import GIVE, TAKE, RelayGiveRequest, RelayTakeRequest, endpoint_id
 from leaguekit.protocol import codes
@@ -133,6 +134,8 @@ class Gateway:
         self._addresses: dict[str, str] = {}
         self._has_opened = asyncio.Event()
         self._are_seats_known = False
+        # Whether the manager has refused a player because it had no code.
+        self._wants_codes = False
         self._returning: list[asyncio.Task[None]] = []
         self._joining: dict[str, asyncio.Task[None]] = {}
         self._league: tuple[float, asyncio.Future[PublicLeague]] | None = None
@@ -306,6 +309,9 @@ class Gateway:
             return code, seat
         if not name or not valid(DisplayName, name):
             raise NotAllowed(f"To take a seat, say what you are called, in 1 to 50 characters; got {name!r}.")
+        if self._wants_codes and not code:
+            # The operator would see a refused registration of somebody who may be in the league.
+            raise NotAllowed(CODE_WANTED)
         self._check_seat_limits(host, self._joining if code else self._addresses)
         seat_code = code or codes.new_code(self._world.entropy(codes.ENTROPY_BYTES))
         saved = _SavedSeat(name, seat_code, bool(code), address_block(host))
@@ -381,8 +387,10 @@ class Gateway:
             async with asyncio.timeout(JOIN_SECONDS):
                 await seat.register()
         except RegistrationRefused as refused:
-            is_code_wanted = refused.code == "E058" and codes.without_codes(seat.manager_url) == seat.manager_url
-            raise NotAllowed(CODE_WANTED if is_code_wanted else str(refused)) from None
+            if refused.code == "E058" and codes.without_codes(seat.manager_url) == seat.manager_url:
+                self._wants_codes |= SEATS_ONLY in str(refused)
+                raise NotAllowed(CODE_WANTED) from None
+            raise NotAllowed(str(refused)) from None
         except TimeoutError:
             raise NotAllowedNow(MANAGER_SILENT) from None
 

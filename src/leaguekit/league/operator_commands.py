@@ -12,7 +12,15 @@ from leaguekit.league.names import confusable_forms
 from leaguekit.league.records import Departure, Match
 from leaguekit.league.results import known_match, validate_result
 from leaguekit.league.rounds import completion_events
-from leaguekit.league.settings import CHANGEABLE, LIMITS, Settings, changed_settings, find_fault, unknown_setting
+from leaguekit.league.settings import (
+    CHANGEABLE,
+    LIMITS,
+    Settings,
+    changed_settings,
+    describe_invalid,
+    find_fault,
+    unknown_setting,
+)
 from leaguekit.league.state import League
 from leaguekit.league.tournaments import late_player_fault, objection
 from leaguekit.protocol.errors import ProtocolError
@@ -27,6 +35,8 @@ def pause(league: League, reason: str, at: str) -> list[e.Event]:
 
 
 def resume(league: League, reason: str, at: str) -> list[e.Event]:
+    if league.state == "LEAGUE_COMPLETED":
+        raise ProtocolError("E031", "The league is over; there is nothing to resume.")
     return [e.LeagueResumed(at=at, reason=reason)] if league.paused else []
 
 
@@ -82,7 +92,7 @@ def change_settings(league: League, changes: Mapping[str, object], reason: str, 
     try:
         after = changed_settings(league.settings, changes)
     except msgspec.ValidationError as error:
-        raise ProtocolError("E044", f"The settings are wrong: {error}.") from None
+        raise ProtocolError("E044", f"The settings are wrong: {describe_invalid(error)}.") from None
     for name in LIMITS.keys() & changes.keys():
         if (fault := find_fault(name, getattr(after, name))) is not None:
             raise ProtocolError("E044", f"{fault}.")
@@ -122,8 +132,10 @@ def _forfeit_open_matches(league: League, player_id: str, ruling: Departure, rea
     player = league.players.get(player_id)
     if player is None:
         raise ProtocolError("E005", f"There is no player {player_id} in this league.")
-    if player.out is not None or league.state == "LEAGUE_COMPLETED":
-        raise ProtocolError("E058", f"{player_id} has left the league already, or the league is over.")
+    if player.out is not None:
+        raise ProtocolError("E058", f"{player_id} has left the league already.")
+    if league.state == "LEAGUE_COMPLETED":
+        raise ProtocolError("E058", f"The league is over; {player_id} cannot leave it.")
     matches = [match for name in player.unplayed if (match := league.matches[name]).round_id <= league.current_round]
     forfeits: list[e.Event] = [
         e.MatchForfeited(at=at, match_id=match.id, losers=[player_id], ruling=ruling, reason=reason)

@@ -31,6 +31,8 @@ from leaguekit.protocol.tokens import SCHEME
 MAX_NAME = 50
 # A repeat of a registration is recognised within this time.
 REPEAT_SECONDS = 60.0
+# The beginning of the reason for rejecting a player without a code.
+SEATS_ONLY = "Players come in with a seat code only"
 # The reason for rejecting a player that was withdrawn or disqualified. The operator's reason follows it.
 HAS_LEFT = "This player has left the league"
 MetaT = TypeVar("MetaT", PlayerMeta, RefereeMeta)
@@ -105,7 +107,7 @@ def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> s
         applicant.seat is not None or applicant.returning_id in league.players or applicant.added_by_operator
     )
     if league.settings.require_seat and not is_authorised:
-        raise Rejected("player", "E058", "Players come in with a seat code only, in the manager's URL: /mcp?seat=CODE")
+        raise Rejected("player", "E058", f"{SEATS_ONLY}, in the manager's URL: /mcp?seat=CODE")
     known = by_seat or _recognised(league, league.players, applicant, at)
     if known is None:
         if not league.is_open:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
+from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert, to_builtins
 from msgspec.structs import force_setattr, replace
 
 from leaguekit.formats import Format, FormatError, find_format, parse_format
@@ -34,6 +34,8 @@ LIMITS: dict[str, tuple[float, int]] = {
     "retry_seconds": (0, _DAY),
     "max_retries": (0, 20),
 }
+# What docs/settings.md calls the types of values.
+_KINDS = {"float": "a number", "int": "a whole number", "str": "text", "bool": "true or false", "array": "a list"}
 # The settings that may change while the league is played (``league set``).
 CHANGEABLE = ("title", "max_players", "max_referees", *LIMITS, "backoff")
 # The key of a setting's decision in its schema: the number of a decision in docs/why.md.
@@ -195,6 +197,14 @@ def find_fault(name: str, value: float) -> str | None:
     minimum, maximum = LIMITS[name]
     # Written so that NaN is refused too: every comparison with NaN is false.
     return None if minimum <= value <= maximum else f"{name} must be from {minimum:g} to {maximum:,}, got {value:g}"
+
+
+def describe_invalid(error: ValidationError) -> str:
+    """What msgspec says of a value that is not valid, with the setting first and in the words of docs/settings.md."""
+    what, _, name = str(error).removesuffix("`").partition(" - at `$.")
+    for kind, words in _KINDS.items():
+        what = what.replace(f"`{kind}`", words)
+    return f"{name}: {what[0].lower()}{what[1:]}" if name else what
 
 
 def format_fault(settings: Settings) -> str | None:

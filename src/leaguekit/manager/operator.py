@@ -271,8 +271,9 @@ def _correct(league: League, operation: Operation, at: str) -> list[Event]:
     match = known_match(league, operation.match_id)
     outcome = operation.outcome
     if outcome not in (*match.players, "draw", "none"):
-        known = f"{match.a}, {match.b}, draw or none"
-        raise ProtocolError("E044", f"The outcome of {match.id} must be {known}, got {outcome!r}.")
+        names = {player.id: player.meta.display_name for player in league.players.values()}
+        detail = f"The outcome of {match.id} must be {match.a}, {match.b}, draw or none, got {outcome}."
+        raise ProtocolError("E044", add_player_names(detail, names))
     winner = outcome if outcome in match.players else None
     points = {player: 1 if outcome == "draw" else 3 if player == winner else 0 for player in match.players}
     status = {"draw": "DRAW", "none": "TECHNICAL_LOSS"}.get(outcome, "WIN")

@@ -13,6 +13,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import Role
 from leaguekit.protocol.messages import PlayerMeta
 from leaguekit.transport.addresses import (
+    EVERY_ADDRESS,
     NEVER_ALLOWED,
     AddressPolicy,
     Url,
@@ -34,13 +35,16 @@ _ASK = "Ask the operator for a seat code"
 def check_address(role: Role, url: str, peer: Peer) -> None:
     """Raises Rejected for an address that leads to its caller or to the manager, or is never called."""
     where = parse_endpoint(url)
+    better = suggest_url(url, peer.host)
+    if where is not None and where.host in EVERY_ADDRESS and better is not None:
+        raise Rejected(role, "E048", f"no agent is called at {where.host}; register with {better}")
     if (
         where is not None
         and is_ip_address(where.host)
         and (is_in_networks(where.host, NEVER_ALLOWED) or is_broadcast(where.host))
     ):
         raise Rejected(role, "E048", f"no agent is called at {where.host}, which is reserved or not of one machine")
-    if (better := suggest_url(url, peer.host)) is not None:
+    if better is not None:
         detail = f"{url} leads everybody to their own machine; listen at 0.0.0.0 and register with {better}"
         raise Rejected(role, "E048", detail)
     if peer.host == UNKNOWN_HOST and is_loopback(_host(url)):

@@ -33,6 +33,8 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 LOOPBACK: Final[tuple[Network, ...]] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 LOCALHOST = "localhost"
+# A server that listens there listens at all addresses of its machine.
+EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LOCALHOST_ADDRESSES = ("127.0.0.1", "::1")
 # Networks that are never called, whatever the operator allows. Cloud providers serve credentials in some of them.
 NEVER_ALLOWED: Final[tuple[Network, ...]] = tuple(
@@ -191,13 +193,17 @@ def is_in_networks(host: str | Address, networks: Iterable[Network]) -> bool:
 
 
 def suggest_url(url: str, peer: str) -> str | None:
-    """The URL that a peer on another machine should use instead of a loopback URL. None if the URL is right."""
+    """The URL that a peer should use instead of one that nobody can call it at. None if the URL may be right.
+
+    From another machine, a loopback URL is wrong. The address at which a server listens everywhere always is.
+    """
     try:
         url_parts = read_url(url)
         address = effective_address(ip_address(peer))
     except (Unreachable, ValueError):
         return None
-    if not is_loopback(url_parts.host) or is_loopback(address):
+    is_wrong = is_loopback(url_parts.host) and not is_loopback(address)
+    if not is_wrong and url_parts.host not in EVERY_ADDRESS:
         return None
     return url_parts._replace(host=str(address)).full
 

@@ -284,7 +284,7 @@ class Projection:
         standings = {row.id: row for row in self.standings()}
         assigned = (league.matches[name] for referee in league.referees.values() for name in referee.assigned_matches)
         playing = sorted(assigned, key=lambda match: rank_sum(league, match))[:MAX_PLAYING]
-        self._pictures.update(league.settings.game_name, playing, self.runner.progress)
+        self._pictures.update(league.settings.game_name, playing, self.runner.progress.latest)
         agents: list[Player | Referee] = [*league.referees.values(), *(league.players[name] for name in standings)]
         return Live(
             seq=self.number,
@@ -292,7 +292,9 @@ class Projection:
             league=self.league_view(),
             standings=standings,
             playing={
-                match.id: in_play_row(league, match, self.runner.progress.get(match.id), self._pictures.get(match.id))
+                match.id: in_play_row(
+                    league, match, self.runner.progress.latest.get(match.id), self._pictures.get(match.id)
+                )
                 for match in playing
             },
             results={name: match_row(league, league.matches[name]) for name in self._latest_results},

@@ -142,7 +142,7 @@ async def _live(context: DashboardContext) -> api_types.Live:
 
 async def _match(context: DashboardContext, match_id: str) -> page_types.MatchPage:
     manager = context.manager
-    return await match_page(context.projection, manager.ledger, match_id, manager.runner.progress.get(match_id))
+    return await match_page(context.projection, manager.ledger, match_id, manager.runner.progress.latest.get(match_id))
 
 
 async def _pictures(context: DashboardContext, match_id: str, offset: int, limit: int) -> page_types.PicturesPage:

@@ -110,7 +110,8 @@ export class Agent {
       }
       // The first time, and then ever more seldom.
       if ((tries & (tries - 1)) === 0) {
-        log(`Not registered at ${this.where} yet (${why}). Is --manager right, and is it running? Trying again.`);
+        const advice = reply ? "" : " Is --manager right, and is it running?";
+        log(`Not registered at ${this.where} yet (${why}).${advice} Trying again.`);
       }
       await new Promise((resolve) => setTimeout(resolve, pause * 1000));
     }

@@ -118,18 +118,18 @@ class Agent:
                 reply = answer.get("result") or answer["error"]["data"]
                 if reply.get("status") == "ACCEPTED":
                     break
-                reason = reply.get("reason") or reply.get("context", {}).get("detail")
+                reason, advice = reply.get("reason") or reply.get("context", {}).get("detail"), ""
                 # The manager may be too busy, or it called this player before the player could answer.
                 if reply.get("error_code") not in ("E048", "E059", "E060"):
                     sys.exit(f"The league does not take {NAME}: {reason}")
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
-                reason = getattr(failure, "reason", repr(failure))
+                reason, advice = getattr(failure, "reason", repr(failure)), " Is --manager right, and is it running?"
                 if getattr(failure, "code", None) in (404, 405):
                     sys.exit(f"What answers at {where} is no League Manager ({reason}). Check --manager.")
             tries += 1
             # The first time, and then ever more seldom.
             if tries & (tries - 1) == 0:
-                log(f"Not registered at {where} yet ({reason}). Is --manager right, and is it running? Trying again.")
+                log(f"Not registered at {where} yet ({reason}).{advice} Trying again.")
             time.sleep(pause)
             pause = min(5.0, pause * 2)
         league_id = reply.get("league_id") or league_id
