@@ -293,6 +293,7 @@ def test_settings_are_printed_and_changed(served: Served, command: Command) -> N
     assert re.search(r'^game_type +"even_odd" +no$', printed, re.MULTILINE)
     assert "seed" not in printed
     assert command("status", *served.here).out.startswith("2025 (access): ")
+    assert command("standings", *served.here).out == "There are no players yet.\n"
     for wrong, why in (("announce_lead", "a change is KEY=VALUE"), ("rounds=double", "rounds cannot be changed")):
         refused = command("set", wrong, *served.here)
         assert (refused.code, refused.out, why in refused.err) == (2, "", True)

@@ -137,6 +137,22 @@ async def test_the_end_names_the_players_whose_moves_were_replaced_and_why(playe
     await printer.close()
 
 
+@pytest.mark.parametrize("others", [1, 12])
+@in_virtual_time
+async def test_names_of_the_seeding_that_no_player_has_are_printed_at_the_start(others: int) -> None:
+    printed: list[str] = []
+    ledger = Ledger(HeldLog())
+    printer = EventPrinter(ledger, printed.append)
+    seeds = dict.fromkeys(["Agent 2", *(f"agent {number}" for number in range(others))], 1500.0)
+    ledger.record([*map(decode, Play(players=2, referees=1, seeding="rating", seeds=seeds).begin().log)])
+    await asyncio.sleep(1)
+    (line,) = [line for line in "\n".join(printed).splitlines() if "seeding" in line]
+    assert line.startswith("The seeding names players that are not here: agent 0")
+    assert line.endswith(", agent 9, 2 more") is (others == 12)
+    assert "Agent 2" not in line
+    await printer.close()
+
+
 @pytest.mark.parametrize("command", ["manager", "host"])
 def test_the_terminal_shows_who_comes(tmp_path: Path, command: str) -> None:
     with Program(command, "--port", "0", "--data-dir", tmp_path) as program:

@@ -55,7 +55,7 @@ async def test_a_silent_player_is_named_once_per_attempt_and_shorter_limits_once
 
         def report(match: str, attempt: int, tried: int, missing: list[str]) -> None:
             fields: dict[str, Any] = head | of_match
-            hall.manager.runner.note_progress(
+            hall.manager.runner.progress.note(
                 MatchProgress(**fields, match_id=match, attempt=attempt, try_number=tried, missing=missing)
             )
 

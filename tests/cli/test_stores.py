@@ -25,7 +25,7 @@ from leaguekit.store.opening import open_log
 from leaguekit.store.sqlite import SqliteLog
 from tests.agents.leagues import Hall
 from tests.cli.conftest import CommandResult
-from tests.league.play import Play
+from tests.league.play import Play, failed
 from tests.played import Log, Played, Transcripts, by_hand, played, troubled
 from tests.programs import Program
 
@@ -370,13 +370,11 @@ def test_a_match_is_told_message_by_message_with_its_ruling_evidence_and_draw(co
         "   126.000  to   P03   GAME_ERROR: E001 TIMEOUT_ERROR: No answer came in time. "
         "Technical loss: no tries are left." in transcript
     )
-    assert ruling[:6] == [
+    late = ", ".join(f"E001 TIMEOUT_ERROR at {seconds}.000" for seconds in (30, 62, 94, 126))
+    assert ruling == [
         "Ruling: CHOICE_TIMEOUT",
-        "  stage COLLECTING_CHOICES",
-        "  players:",
-        "    P03:",
-        "      phase OUT, answered true, failures 4, refused_posts 0, last_wrong null",
-        "      events:",
+        f"  P03: joined at 0.000, {late}",
+        "  P01: joined at 0.000, moved at 0.000",
     ]
     assert draw == [
         "Draw: not revealed, for the match was not played out",
@@ -431,6 +429,13 @@ def test_of_a_foreign_referees_match_the_log_tells_what_it_knows(command: Comman
         "  the result is what the game's rules make of the choices",
     ]
     assert "  not checkable: the referee did not commit to its draw" in lines
+
+
+def test_evidence_of_another_form_is_shown_as_it_is(command: Command, tmp_path: Path) -> None:
+    play = Play(players=2, referees=1).begin()
+    play.record("R1M1", failed(play.match("R1M1"), "P01"))
+    lines = command("replay", Played(play.log, {}).store(tmp_path / "league.db"), "R1M1").out.splitlines()
+    assert lines[lines.index("Ruling: JOIN_TIMEOUT") + 1] == '  {"late_ms":0}'
 
 
 def test_a_match_that_nobody_played_is_told_in_a_line(command: Command, eventful: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from leaguekit import games
 from leaguekit.games.base import Outcome, has_chance
+from leaguekit.games.pictures import picture_fault
 from leaguekit.games.prisoners_dilemma import PrisonersDilemma
 from leaguekit.games.testing import check_game
 from leaguekit.match.move_messages import promise
@@ -46,9 +47,29 @@ def test_a_side_sees_what_both_did_and_not_what_the_other_one_chooses_now() -> N
     assert game.view(position, "A") == {"turns": 4, "played": 2, "you": "CD", "opponent": "DD"}
     assert game.view(position, "B") == {"turns": 4, "played": 2, "you": "DD", "opponent": "CD"}
     assert game.view(position, None) == {"turns": 4, "played": 2, "A": "CD", "B": "DD"}
-    public = {"kind": "text", "text": "A        CD\nB        DD", "caption": "A is {A}, B is {B}"}
+    public = {"kind": "text", "text": "A CD\nB DD", "caption": "A is {A}, B is {B}; turn 2 of 4"}
     assert game.picture(game.view(position, None)) == public
-    assert game.picture(game.view(position, "B")) == {"kind": "text", "text": "you      DD\nopponent CD"}
+    own = {"kind": "text", "text": "you      DD\nopponent CD", "caption": "turn 2 of 4"}
+    assert game.picture(game.view(position, "B")) == own
+
+
+def test_a_picture_has_the_latest_turns_in_lines_that_fit() -> None:
+    game = PrisonersDilemma(turns=1_000)
+    pictures = [
+        game.picture({"turns": 1_000, "played": played, "A": "C" * played, "B": "D" * played})
+        for played in (0, 21, 100, 101)
+    ]
+    assert [picture["text"].count("C") for picture in pictures] == [0, 21, 100, 81]
+    assert pictures[1]["text"] == f"A {'C' * 20}\nB {'D' * 20}\n\nA C\nB D"
+    assert [picture["caption"].partition("; ")[2] for picture in pictures] == [
+        "turn 0 of 1000",
+        "turn 21 of 1000",
+        "turn 100 of 1000",
+        "turn 101 of 1000, shown from turn 21",
+    ]
+    assert all(picture_fault(picture) is None for picture in pictures)
+    with pytest.raises(ValueError, match="cannot read the turns"):
+        game.picture({"A": "CD"})
 
 
 def test_noise_turns_moves_into_the_other_one() -> None:

@@ -55,6 +55,20 @@ def test_the_worst_agent_comes_first_and_each_problem_is_named() -> None:
     assert found[3].breaches == 3
 
 
+def test_of_two_that_lost_alike_the_one_that_others_wait_for_comes_first() -> None:
+    play = Play(players=4, referees=2).begin()
+    first, second = play.match("R1M1"), play.match("R1M2")
+    for match, whats in ((first, ["E004"] * 4), (second, ["E001", "E001"])):
+        lost = failed(match, match.b)
+        details = structs.replace(lost.details, **evidence(**{match.b: whats}))
+        play.record(match.id, structs.replace(lost, details=details))
+        play.do(commands.note_answer(play.league, match.b, play.now))
+    assert [(one.agent_id, one.sentences) for one in find_problems(play.league).agents] == [
+        (second.b, ["1 technical loss", "2 time-outs"]),
+        (first.b, ["1 technical loss", "4 illegal moves"]),
+    ]
+
+
 def test_an_agent_is_unreachable_since_its_first_unanswered_call_until_it_answers() -> None:
     play = Play(players=2, referees=1).begin()
     play.do(commands.note_failures(play.league, "P01", 1, at := play.now))

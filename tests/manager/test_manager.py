@@ -644,7 +644,7 @@ async def test_the_deadline_of_a_referee_with_another_clock_is_put_on_the_manage
         referee, _, _ = await league_of_two(hall)
         progress = requests(referee)["report_match_progress"]
         await hall.post("report_match_progress", progress | {"timestamp": stamp(ahead), "deadline": stamp(ahead + 30)})
-        assert hall.manager.runner.progress["R1M1"].deadline == stamp(shown)
+        assert hall.manager.runner.progress.latest["R1M1"].deadline == stamp(shown)
 
 
 @in_virtual_time
@@ -655,13 +655,13 @@ async def test_progress_is_kept_for_the_match_in_play_and_refused_for_any_other(
         answer = await hall.post("report_match_progress", progress)
         assert answer["result"]["message_type"] == "MATCH_PROGRESS_ACK"
         assert violations(answer["result"]) == []
-        assert hall.manager.runner.progress["R1M1"].stage == "COLLECTING_CHOICES"
+        assert hall.manager.runner.progress.latest["R1M1"].stage == "COLLECTING_CHOICES"
         for wrong in ({"match_id": "R9M9"}, {"attempt": 2}):
             assert refused(await hall.post("report_match_progress", progress | wrong)) == (5002, "E050")
         assert "result" in await referee.report("R1M1")
-        assert hall.manager.runner.progress == {}
+        assert hall.manager.runner.progress.latest == {}
         assert refused(await hall.post("report_match_progress", progress)) == (5002, "E050")
-        assert hall.manager.runner.progress == {}
+        assert hall.manager.runner.progress.latest == {}
 
 
 @in_virtual_time

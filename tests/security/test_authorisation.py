@@ -263,7 +263,7 @@ async def test_what_is_refused_at_the_manager_is_refused_with_its_code_and_chang
         # Refused registrations are recorded for the operator, and nothing else has changed.
         assert {one.role for one in hall.league.refused.values()} == {"player", "referee"}
         assert hall.substance() == before
-        assert hall.manager.runner.progress == {}
+        assert hall.manager.runner.progress.latest == {}
         assert hall.log.disk.kept == kept
 
 

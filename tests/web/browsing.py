@@ -168,7 +168,7 @@ def served(
     async def take(manager: Manager, reports: Queue[MatchProgress]) -> None:
         while True:
             while not reports.empty():
-                manager.runner.note_progress(reports.get())
+                manager.runner.progress.note(reports.get())
             await asyncio.sleep(0.05)
 
     with ThreadPoolExecutor(1) as threads:

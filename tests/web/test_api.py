@@ -465,7 +465,7 @@ async def test_what_operators_did_is_marked_and_kept_whatever_happens_after_it(t
 # The projection by itself
 
 # A runner that waits for the operator.
-IDLE = SimpleNamespace(progress={}, start_when=None, start_at=None, waits_for=[])
+IDLE = SimpleNamespace(progress=SimpleNamespace(latest={}), start_when=None, start_at=None, waits_for=[])
 
 
 def test_news_say_that_an_agent_is_back_that_registers_again() -> None:

@@ -202,6 +202,10 @@ def test_at_the_end_there_is_a_podium_with_the_reason_and_the_best_matches(brows
         expect(best).to_contain_text("The first two of the table")
         expect(best.get_by_role("link")).to_have_attribute("href", re.compile("#/matches/R"))
         expect(page.get_by_role("heading", name="In play")).to_have_count(0)
+        page.get_by_role("link", name="The report").click()
+        expect(page.locator(".champion")).to_contain_text(f"Champion: {names[0]}")
+        # Its style is there although the server's policy allows none in a page.
+        assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "flex"
         visit.ended()
 
 

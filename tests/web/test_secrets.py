@@ -46,6 +46,7 @@ class Ears:
             "{agent_id}": [*league.players, *league.referees],
         }
         paths = ["/", "/metrics", "/openapi.json", "/static/data.js", "/api/news?after=0"]
+        paths += ["/report"] if league.state == "LEAGUE_COMPLETED" else []
         for path in [path for path, one in DESCRIPTIONS.items() if isinstance(one, PageDescription)]:
             in_path = [(name, values) for name, values in named.items() if name in path]
             paths += [path.replace(name, value) for name, values in in_path for value in values]
@@ -93,7 +94,7 @@ async def test_no_secret_no_address_and_no_open_choice_is_ever_shown(
         await holding.wait()
         # The other has chosen, and only its referee knows what.
         (held,) = [one for one in hall.league.matches.values() if one.in_play and "P03" in one.players]
-        progress = hall.manager.runner.progress
+        progress = hall.manager.runner.progress.latest
         await hall.until(lambda: held.id in progress and progress[held.id].stage == "COLLECTING_CHOICES")
         await ears.look_around()
         await asyncio.sleep(1)

@@ -23,7 +23,7 @@ from leaguekit.league.events import Event, LeagueCompleted, PlayerReturned, Play
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
-from leaguekit.manager.league_runner import ANNOUNCEMENT_SECONDS
+from leaguekit.manager.announcements import ANNOUNCEMENT_SECONDS
 from leaguekit.manager.manager import Manager
 from leaguekit.match.move_messages import messages_of
 from leaguekit.match.rulings import Ruling, sentence

@@ -20,6 +20,8 @@ from leaguekit.store.base import StoreError
 MAX_LEADERS = 3
 # The number of players who are named at the end because their moves were replaced.
 MAX_REPLACED = 10
+# The number of names of the seeding that are printed because no player has them.
+MAX_UNKNOWN = 10
 # Events that are of no interest to a host, or that happen too often.
 _NOT_PRINTED = (
     e.LeagueCreated,
@@ -53,6 +55,8 @@ class EventPrinter:
         self._lines.append(event_line(event, self._ledger.league, self._known))
         if isinstance(event, e.PlayerRegistered | e.RefereeRegistered):
             self._known.add(registered_id(event))
+        if isinstance(event, e.LeagueStarted):
+            self._lines += _unknown_seeds(self._ledger.league)
         if isinstance(event, e.LeagueCompleted):
             self._lines += _replaced_moves(self._ledger.league)
         if self._task is None:
@@ -95,6 +99,15 @@ def add_names(text: str, league: League) -> str:
     """A text in which the name of each player precedes the first mention of its id."""
     named = [league.players[one] for one in PLAYER.findall(text) if one in league.players]
     return name_players_once(text, {player.id: player.meta.display_name for player in named})
+
+
+def _unknown_seeds(league: League) -> list[str]:
+    """A line about the names in the file of the seeding that no player has. They may be misspelt."""
+    names = {league.players[player].meta.display_name for player in league.table.rows}
+    unknown = [name for name in league.settings.seeds or {} if name not in names]
+    more = [f"{len(unknown) - MAX_UNKNOWN} more"] if len(unknown) > MAX_UNKNOWN else []
+    shown = ", ".join([*unknown[:MAX_UNKNOWN], *more])
+    return [sanitize_line(f"The seeding names players that are not here: {shown}")] if unknown else []
 
 
 def _replaced_moves(league: League) -> list[str]:

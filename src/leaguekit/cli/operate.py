@@ -268,6 +268,8 @@ async def fetch_schedule(
 
 
 def _format(command: str, answer: dict[str, Any]) -> str:
+    if command == "standings" and not answer["standings"]:
+        return "There are no players yet."
     if command == "standings":
         names = {row["player_id"]: row["display_name"] for row in answer["standings"]}
         sentences = [*filter(None, [answer.get("ranked_by")]), *answer.get("ties", ())]

@@ -13,14 +13,16 @@ from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
 from leaguekit.games.base import DEFAULT_GAME, Moves
 from leaguekit.league import events as e
+from leaguekit.league.evidence import read_evidence
 from leaguekit.league.fold import apply
 from leaguekit.league.outcomes import Judgement, judge
 from leaguekit.league.records import Match
 from leaguekit.league.sentences import EventFormatter, sentence
 from leaguekit.league.state import League
 from leaguekit.league.transcripts import check_transcript
+from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.ids import is_match_id
-from leaguekit.protocol.messages import MatchTranscript, TranscriptEntry
+from leaguekit.protocol.messages import MatchTranscript, ResultDetails, TranscriptEntry
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.referee.transcripts import describe_message
 from leaguekit.store.base import LogReader
@@ -154,17 +156,13 @@ def _line(entry: TranscriptEntry) -> str:
     return f"{direction:10} {what}{'; '.join(texts)}".rstrip()
 
 
-def _format_value(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
 def _ruling(recorded: e.ResultRecorded, game_type: str) -> Iterator[str]:
     details = recorded.result.details
     yield ""
     yield f"Ruling: {details.ruling or details.status}"
     # Without a fault, the messages above say as much. --json has all of it.
     if details.evidence and details.status == "TECHNICAL_LOSS":
-        yield from (f"  {line}" for line in _outline(details.evidence))
+        yield from (f"  {line}" for line in _evidence(details))
     if details.draw_commitment and details.draw_nonce:
         what = "number" if game_type == DEFAULT_GAME else "seed"
         yield ""
@@ -174,19 +172,19 @@ def _ruling(recorded: e.ResultRecorded, game_type: str) -> Iterator[str]:
         yield f"  committed to before the choices as SHA-256 of nonce:{what}, {details.draw_commitment}"
 
 
-def _outline(value: dict[str, Any]) -> Iterator[str]:
-    """The evidence as indented lines: plain values on one line, and nested ones below it."""
-    plain = [f"{name} {_format_value(inner)}" for name, inner in value.items() if not isinstance(inner, dict | list)]
-    if plain:
-        yield ", ".join(plain)
-    for name, inner in value.items():
-        if isinstance(inner, dict):
-            yield f"{name}:"
-            yield from (f"  {line}" for line in _outline(inner))
-        elif isinstance(inner, list):
-            yield f"{name}:"
-            for one in inner:
-                yield from (f"  {line}" for line in (_outline(one) if isinstance(one, dict) else [_format_value(one)]))
+def _evidence(details: ResultDetails) -> Iterator[str]:
+    """How each player answered each request, in a line; or the evidence as it is if it has another form."""
+    players = read_evidence(details)
+    if not players:
+        yield msgspec.json.encode(details.evidence).decode()
+    for player, evidence in players.items():
+        events = [f"{_answer_text(entry.what)} at {entry.at:.3f}" for entry in evidence.events]
+        wrong = f"; the last wrong answer: {evidence.last_wrong}" if evidence.last_wrong else ""
+        yield f"{player}: {', '.join(events) or 'no answer'}{wrong}"
+
+
+def _answer_text(what: str) -> str:
+    return f"{what} {CATALOGUE[what].name}" if what in CATALOGUE else what
 
 
 def _verified(judgement: Judgement) -> Iterator[str]:
@@ -201,4 +199,4 @@ def _verified(judgement: Judgement) -> Iterator[str]:
     yield from faults or (f"  {what}" for what, is_done in confirmed.items() if is_done)
     yield from (f"  not checkable: {reason}" for reason in judgement.not_checkable)
     if not faults and not judgement.not_checkable and not any(confirmed.values()):
-        yield "  nothing: the match was not played"
+        yield "  nothing: the match was not played out"

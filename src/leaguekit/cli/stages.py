@@ -64,7 +64,7 @@ class SilencePrinter:
         self._advice = f"Shorter time limits, such as for a class: league set {CLASS_LIMITS} {here}"
         # By match, the latest attempt that was printed.
         self._printed: dict[str, int] = {}
-        runner.silence_listeners.append(self._react)
+        runner.progress.silence_listeners.append(self._react)
 
     def _react(self, report: MatchProgress) -> None:
         if self._printed.get(report.match_id) == report.attempt:
@@ -72,7 +72,7 @@ class SilencePrinter:
         settings = self._league.settings
         is_first, self._printed[report.match_id] = not self._printed, report.attempt
         at = f"{datetime.now().astimezone():%H:%M:%S}"
-        program.print_notice(f"{at}  The league waits for {self._runner.describe_silence(report)}")
+        program.print_notice(f"{at}  The league waits for {self._runner.progress.describe_silence(report)}")
         if is_first and settings.choice_seconds * (settings.max_retries + 1) > LONG_SECONDS:
             program.print_notice(self._advice)
 

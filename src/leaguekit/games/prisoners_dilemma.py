@@ -16,6 +16,8 @@ COOPERATE, DEFECT = "C", "D"
 MOVES = (COOPERATE, DEFECT)
 PAYOFFS = {"CC": (3, 3), "CD": (0, 5), "DC": (5, 0), "DD": (1, 1)}
 MAX_TURNS = 1_000
+# How many turns a line of the picture shows, and how many lines it has for each side.
+LINE_TURNS, MAX_LINES = 20, 5
 # The noise is a number of thousandths.
 NOISE_STEPS = 1_000
 
@@ -94,10 +96,21 @@ class PrisonersDilemma(Game[Position]):
         return public | {"you": a if side == "A" else b, "opponent": b if side == "A" else a}
 
     def picture(self, view: dict[str, Any]) -> dict[str, Any]:
-        is_public = "A" in view
-        names = ("A", "B") if is_public else ("you", "opponent")
-        picture = {"kind": "text", "text": "\n".join(f"{name:8} {view.get(name)}" for name in names)}
-        return picture | {"caption": "A is {A}, B is {B}"} if is_public else picture
+        names = SIDES if "A" in view else ("you", "opponent")
+        moves = [made for name in names if isinstance(made := view.get(name), str)]
+        if len(moves) < len(names):
+            raise ValueError(f"cannot read the turns {reprlib.repr(view)}")
+        width, played = max(map(len, names)), len(moves[0])
+        starts = [*range(0, played or 1, LINE_TURNS)][-MAX_LINES:]
+        lines = [
+            "\n".join(
+                f"{name:{width}} {made[start : start + LINE_TURNS]}" for name, made in zip(names, moves, strict=True)
+            )
+            for start in starts
+        ]
+        caption = f"turn {played} of {view.get('turns')}" + (f", shown from turn {starts[0] + 1}" if starts[0] else "")
+        caption = f"A is {{A}}, B is {{B}}; {caption}" if names == SIDES else caption
+        return {"kind": "text", "text": "\n\n".join(lines), "caption": caption}
 
 
 def _other(move: str) -> str:

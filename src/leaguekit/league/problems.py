@@ -103,7 +103,10 @@ def _problems_of(league: League, agent: Player | Referee) -> AgentProblems:
 
 
 def _badness(one: AgentProblems) -> tuple[int, ...]:
-    """The key by which agents are sorted. An agent that has left the league does no more harm."""
+    """The key by which agents are sorted. An agent that has left the league does no more harm.
+
+    Others wait for an agent that does not answer. A wrong answer costs nobody time.
+    """
     no_answer = one.timeouts + one.unreachable + one.unanswered
-    costs = (one.technical_losses, one.unreachable_since is not None, one.illegal_moves + one.wrong_answers, no_answer)
+    costs = (one.technical_losses, one.unreachable_since is not None, no_answer, one.illegal_moves + one.wrong_answers)
     return one.out is None, *costs, one.replaced_moves, one.breaches

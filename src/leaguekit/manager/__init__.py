@@ -12,8 +12,10 @@ Answering requests:
 
 Running the league:
 
-- ``league_runner``: starts the league, announces rounds, and reacts to events.
+- ``league_runner``: starts the league, lets rounds be drawn and announced, and reacts to events.
+- ``announcements``, ``final_messages``: the first and the last messages: a round begins, the league is over.
 - ``assignments``: gives matches to referees, and pings the referees.
+- ``progress_reports``: where the matches in play stand, and which players are silent.
 - ``league_messages``, ``publishing``, ``broadcasts``: make messages to all agents, order them, and send them.
 - ``outages``, ``returning_agents``: agents that cannot be reached, or are starting again.
 

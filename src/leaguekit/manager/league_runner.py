@@ -22,27 +22,21 @@ from leaguekit.league import commands, queries
 from leaguekit.league import events as e
 from leaguekit.league.results import MAX_FAILURES
 from leaguekit.league.rounds import MAX_MATCHES, available_referees, match_count, start_fault
+from leaguekit.manager.announcements import Announcements
 from leaguekit.manager.assignments import Assignments
-from leaguekit.manager.broadcasts import Broadcasts, EncodedMessage, RecipientLookup
-from leaguekit.manager.league_messages import league_completed, round_announcement, round_announcements, round_completed
+from leaguekit.manager.broadcasts import Broadcasts, RecipientLookup
+from leaguekit.manager.final_messages import FinalMessages
+from leaguekit.manager.league_messages import round_completed
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.outages import Outages
 from leaguekit.manager.pairing_engine import Py4Swiss
+from leaguekit.manager.progress_reports import ProgressReports
 from leaguekit.manager.publishing import Publisher, StandingsPublisher
 from leaguekit.manager.returning_agents import ReturningAgents
-from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 
 log = logging.getLogger(__name__)
 
-# How long the matches of a round wait for players to answer its announcement.
-ANNOUNCEMENT_SECONDS = 10.0
-# After this time a player that is asked for the first time is named as silent. At most this number of matches is named.
-SILENCE_SECONDS, MAX_SILENT = 10.0, 5
-# How often the rest of a lead is computed again.
-LEAD_CHECK_SECONDS = 1.0
-# The pauses before each further attempt to deliver the message that the league has ended.
-FINAL_RETRY_PAUSES = (30.0, 60.0, 120.0, 240.0, 480.0)
 # How long a match waits after its first and its second void attempt. A fault of the host may pass meanwhile.
 VOID_PAUSES = (5.0, 60.0)
 # The interval at which the wall clock is read before the start.
@@ -69,19 +63,13 @@ class LeagueRunner:
         self._publisher = Publisher(ledger)
         self._standings = StandingsPublisher(world, ledger, self._publisher, self.broadcasts)
         self.standings_delays = self._standings.delays
-        # The latest progress report of each match in play.
-        self.progress: dict[str, m.MatchProgress] = {}
-        # By match, the latest report in which a player is silent. The listeners are called with each such report.
-        self._silent: dict[str, m.MatchProgress] = {}
-        self.silence_listeners: list[Callable[[m.MatchProgress], None]] = []
+        self.progress = ProgressReports(ledger)
         # The league starts by itself with this many players and referees. None waits for the operator.
         self.start_when: tuple[int, int] | None = None
         # Called before the league starts by itself.
         self.before_start: Callable[[], Awaitable[None]] = _do_nothing
         # From this time on, the league starts as soon as two players and one referee have registered.
         self.start_at: str | None = None
-        # By referee, for those that begin on the announcement: the assigned matches that are not announced to it yet.
-        self._unannounced: dict[str, list[str]] = {}
         # Matches that are not assigned yet, because their last attempt was void.
         self._paused: dict[str, asyncio.TimerHandle] = {}
         # By match, the number of attempts that were void and not counted.
@@ -91,9 +79,17 @@ class LeagueRunner:
         self.wake = self._changed.set
         self.outages = Outages(world.caller, ledger, find_recipient, self.wake)
         self._tasks = Tasks(self._fail)
+        self._announcements = Announcements(
+            world,
+            ledger,
+            self.broadcasts,
+            self._publisher,
+            returning=self._returning,
+            tasks=self._tasks,
+            is_suspended=self._is_suspended,
+        )
+        self._final_messages = FinalMessages(world, ledger, self.broadcasts)
         self._completed = asyncio.Event()
-        # Done when the last announcement is sent. For each agent, it has a future that says whether the agent answered.
-        self._announced: asyncio.Future[dict[str, asyncio.Future[bool]]]
         self._is_over = False
         # Why the next round cannot be drawn.
         self._draw_problem: str | None = None
@@ -143,35 +139,8 @@ class LeagueRunner:
             waits.append(f"a pause to end: the last attempt at {matches} was void; `league log` says why")
         if problem is None:
             # During an outage players are silent without a fault.
-            waits += [*map(self.describe_silence, self._silent.values())][:MAX_SILENT]
+            waits += self.progress.describe_silences()
         return waits
-
-    def note_progress(self, report: m.MatchProgress) -> None:
-        """Take a referee's report of where a match stands. A player is silent if it is asked again, or thinks long."""
-        self.progress[report.match_id] = report
-        self._silent.pop(report.match_id, None)
-        if not report.missing:
-            return
-        if (report.try_number or 1) > 1:
-            self._note_silence(report)
-        else:
-            asyncio.get_running_loop().call_later(SILENCE_SECONDS, self._note_silence, report)
-
-    def _note_silence(self, report: m.MatchProgress) -> None:
-        if self.progress.get(report.match_id) is report:
-            self._silent[report.match_id] = report
-            for listener in self.silence_listeners:
-                listener(report)
-
-    def describe_silence(self, report: m.MatchProgress) -> str:
-        """Which players a match waits for."""
-        players = self._ledger.league.players
-        who = [f"{players[one].meta.display_name} ({one})" for one in report.missing or () if one in players]
-        return f"{' and '.join(who)} in {report.match_id}: try {report.try_number or 1} of {report.max_tries or '?'}"
-
-    def _forget_progress(self, match_id: str) -> None:
-        self.progress.pop(match_id, None)
-        self._silent.pop(match_id, None)
 
     def _fail(self, error: BaseException) -> None:
         """Let ``run`` raise what a task has raised: a write has failed, or there is an error in this program."""
@@ -196,7 +165,7 @@ class LeagueRunner:
                 await self._draw()
             if not self.outages.is_on and (events := commands.announce_round(league, self._now())):
                 self._ledger.record(events)
-                await self._wait_until_matches_begin()
+                await self._announcements.wait_until_matches_begin()
             if not self.outages.is_on and (events := commands.assign(league, self._now(), self._paused)):
                 self._ledger.record(events)
             if not self._changed.is_set():
@@ -244,8 +213,10 @@ class LeagueRunner:
             notified = b"0"
         if notified.startswith(ALL):
             self._completed.set()
-            for agent_id in await self._registered_after(int(notified.removeprefix(ALL) or self._ledger.number)):
-                self._tasks.start(self._send_final_to(agent_id))
+            for agent_id in await self._final_messages.registered_after(
+                int(notified.removeprefix(ALL) or self._ledger.number)
+            ):
+                self._tasks.start(self._final_messages.send_to(agent_id))
             return True
         for referee in league.referees.values():
             for match_id in referee.assigned_matches:
@@ -274,26 +245,14 @@ class LeagueRunner:
         has_begun = league.round_in_play and any(league.matches[one].attempt for one in matches)
         waits = league.round_in_play and not has_begun
         if waits:
-            self._announce(league.current_round, [*league.players, *league.referees])
+            self._announcements.announce(league.current_round, [*league.players, *league.referees])
         elif has_begun and unsent:
             # An agent that has not got the end of the last round has not got the announcement of this one either.
-            self._announce(league.current_round, [*league.players])
+            self._announcements.announce(league.current_round, [*league.players])
         if league.current_round and (has_begun or not unsent):
             self._standings.publish_now()
         if waits:
-            await self._wait_until_matches_begin()
-
-    async def _registered_after(self, number: int) -> list[str]:
-        """The agents that have registered since an event.
-
-        The manager may have stopped before it could send them the end of the league.
-        """
-        found: dict[str, None] = {}
-        async for _, event in self._ledger.events_after(number):
-            match event:
-                case e.PlayerRegistered(player_id=agent_id) | e.RefereeRegistered(referee_id=agent_id):
-                    found[agent_id] = None
-        return [*found]
+            await self._announcements.wait_until_matches_begin()
 
     async def _wake_when_all_are_back(self) -> None:
         await self._returning.wait_for(*self._ledger.league.players, *self._ledger.league.referees)
@@ -309,103 +268,18 @@ class LeagueRunner:
             return False
         return count >= max(players, 2) and len(available_referees(league)) >= max(referees, 1)
 
-    def _announce(self, round_id: int, agents: list[str]) -> None:
-        """Announce a round to agents."""
-        league = self._ledger.league
-        match_ids = league.rounds[round_id - 1].matches
-        to_players = round_announcements(league, round_id, match_ids, self._world.now())
-        to_referees = round_announcement(league, round_id, match_ids, self._world.now())
-        # A referee that begins on the announcement gets it later, when its matches may begin.
-        planned = [league.referees[one] for name in match_ids if (one := league.matches[name].planned) is not None]
-        later = {referee.id for referee in planned if referee.shows_own_token}
-
-        def send() -> dict[str, asyncio.Future[bool]]:
-            log.info("round %d is announced", round_id, extra={"message_type": "ROUND_ANNOUNCEMENT"})
-            return {
-                one: self.broadcasts.send(one, to_players.get(one, to_referees)) for one in agents if one not in later
-            }
-
-        self._announced = self._publisher.publish(send)
-
-    async def _wait_until_matches_begin(self) -> None:
-        """Wait until all players have answered the announcement or ten seconds have passed. Then wait for the lead.
-
-        The lead (``announce_lead``) is counted from the last answer, because an agent that answers has received the
-        announcement. An answer that comes after the ten seconds counts as if it had come at their end.
-        """
-        league, loop = self._ledger.league, asyncio.get_running_loop()
-        futures = await self._announced
-        answer_times, latest = [loop.time()], loop.time() + ANNOUNCEMENT_SECONDS
-
-        def note_answer(future: asyncio.Future[bool]) -> None:
-            if future.result():
-                answer_times.append(min(loop.time(), latest))
-
-        for future in futures.values():
-            future.add_done_callback(note_answer)
-        present = (one.id for one in league.players.values() if one.out is None and not self._is_suspended(one.id))
-        # The operator may have added a player since the announcement.
-        if expected := [futures[one] for one in present if one in futures]:
-            await asyncio.wait(expected, timeout=ANNOUNCEMENT_SECONDS)
-        # A later answer may move the end of the lead, and the operator may change the lead.
-        while (left := answer_times[-1] + league.settings.announce_lead - loop.time()) > 0:  # noqa: ASYNC110
-            await asyncio.sleep(min(left, LEAD_CHECK_SECONDS))
-
-    async def _announce_to_referee(self, referee_id: str) -> None:
-        """Announce its assigned matches to a referee that begins on the announcement.
-
-        If these are the matches that were planned for it, it gets the announcement of the whole round. Otherwise it
-        gets only these matches, because it may have played others of the round already. In that case the players are
-        informed first: they do not know yet that this referee shows them its own token.
-        """
-        league = self._ledger.league
-        assigned = [league.matches[name] for name in self._unannounced.pop(referee_id)]
-        await self._returning.wait_for(referee_id, *(player for match in assigned for player in match.players))
-        await self._ledger.wait_written()
-        for round_id in sorted({match.round_id for match in assigned}):
-            matches = [match for match in assigned if match.round_id == round_id]
-            match_ids, whole_round = [match.id for match in matches], league.rounds[round_id - 1].matches
-            planned = [name for name in whole_round if league.matches[name].planned == referee_id]
-            if match_ids == planned and all(match.attempt == 1 for match in matches):
-                match_ids = whole_round
-            else:
-                to_players = round_announcements(league, round_id, match_ids, self._world.now())
-                players = [player for match in matches for player in match.players]
-                expected = [self.broadcasts.send(player, to_players[player]) for player in players]
-                await asyncio.wait(expected, timeout=ANNOUNCEMENT_SECONDS)
-            self.broadcasts.send(referee_id, round_announcement(league, round_id, match_ids, self._world.now()))
-
     async def _finish(self) -> None:
         """Send the end of the league to all agents, to each after all its other messages."""
         self._is_over = True
         self._standings.close()
-        messages, number = league_completed(self._ledger.league, self._world.now()), self._ledger.number
+        messages, number = self._final_messages.make(), self._ledger.number
         await self._ledger.wait_written()
         await self._publisher.join()
         log.info("the league is over", extra={"message_type": "LEAGUE_COMPLETED"})
-        undelivered = await self._send_final(messages)
+        undelivered = await self._final_messages.send(messages)
         self._completed.set()
-        await self._retry_final(undelivered)
+        await self._final_messages.retry(undelivered)
         await self._ledger.log.keep(NOTIFIED_KEY, b"%b %d" % (ALL, number))
-
-    async def _send_final_to(self, agent_id: str) -> None:
-        """Send the end of the league to an agent that has registered after it."""
-        messages = {agent_id: league_completed(self._ledger.league, self._world.now())[agent_id]}
-        await self._ledger.wait_written()
-        await self._retry_final(await self._send_final(messages))
-
-    async def _retry_final(self, messages: dict[str, EncodedMessage]) -> None:
-        """Send messages again that could not be delivered. Their agents may be away for a time, and wait for them."""
-        for pause in FINAL_RETRY_PAUSES:
-            if not messages:
-                return
-            await asyncio.sleep(pause)
-            messages = await self._send_final(messages)
-
-    async def _send_final(self, messages: dict[str, EncodedMessage]) -> dict[str, EncodedMessage]:
-        """Send the last message to each agent, all at the same time. Returns those that could not be delivered."""
-        delivered = await asyncio.gather(*(self.broadcasts.send_final(agent, one) for agent, one in messages.items()))
-        return {agent: one for (agent, one), done in zip(messages.items(), delivered, strict=True) if not done}
 
     # Reacting to events
 
@@ -416,14 +290,16 @@ class LeagueRunner:
                     self._first_match_at = asyncio.get_running_loop().time()
                 self._hand_over(event.match_id, event.referee_id)
             case e.ResultRecorded() | e.MatchForfeited() | e.ResultCorrected() | e.MatchReplayed():
-                self._forget_progress(event.match_id)
+                self.progress.forget(event.match_id)
                 self._end_pause(event.match_id)
                 self._standings.schedule()
             case e.AttemptVoided():
-                self._forget_progress(event.match_id)
+                self.progress.forget(event.match_id)
                 self._pause(event.match_id, outage=event.outage)
             case e.RoundAnnounced():
-                self._announce(event.round_id, [*self._ledger.league.players, *self._ledger.league.referees])
+                self._announcements.announce(
+                    event.round_id, [*self._ledger.league.players, *self._ledger.league.referees]
+                )
             case e.RoundCompleted():
                 self._close_round(event.round_id)
             case e.PlayerRegistered():
@@ -458,11 +334,8 @@ class LeagueRunner:
         """Send a match to its referee: by an assignment, or by the announcement if the referee knows only that."""
         if not self._ledger.league.referees[referee_id].shows_own_token:
             self._tasks.start(self._assignments.send_assignment(match_id))
-        elif referee_id in self._unannounced:
-            self._unannounced[referee_id].append(match_id)
         else:
-            self._unannounced[referee_id] = [match_id]
-            self._tasks.start(self._announce_to_referee(referee_id))
+            self._announcements.hand_over(match_id, referee_id)
 
     def _resend_to(self, agent_id: str, in_play: Iterable[str]) -> None:
         """Hand over the matches of an agent again that has just registered. Send it the end of the league, too."""
@@ -472,7 +345,7 @@ class LeagueRunner:
             else:
                 self._tasks.start(self._assignments.send_assignment(match_id))
         if self._ledger.league.state == "LEAGUE_COMPLETED":
-            self._tasks.start(self._send_final_to(agent_id))
+            self._tasks.start(self._final_messages.send_to(agent_id))
 
     def _close_round(self, round_id: int) -> None:
         """Send the standings and the end of a round to all agents."""

@@ -326,7 +326,7 @@ class Manager:
         if match is None or not match.in_play or (referee.id, report.attempt) != (match.referee_id, match.attempt):
             raise ProtocolError("E050", f"{referee.id} is not playing {report.match_id}.")
         _correct_deadline(report, self.world.now())
-        self.runner.note_progress(report)
+        self.runner.progress.note(report)
         return m.MatchProgressAck(**self._echo(report), status="ACKNOWLEDGED", match_id=report.match_id)
 
     async def _receive_void(self, report: m.MatchVoidReport, peer: Peer) -> m.Message:

@@ -213,7 +213,7 @@ class _PublicTools:
         match = league.matches.get(match_id)
         if match is None:
             raise UnknownResource(f"There is no match {match_id[:50]!r} in this league; get_schedule lists them.")
-        progress = self._manager.runner.progress.get(match_id)
+        progress = self._manager.runner.progress.latest.get(match_id)
         sides = [
             Side(player_id=player, display_name=league.players[player].meta.display_name) for player in match.players
         ]

@@ -54,7 +54,7 @@ class OngoingMatch(Struct):
     random: Random | None = None
 
 
-class PastMatch(Struct, frozen=True, kw_only=True):
+class PastMatch(Struct, frozen=True, kw_only=True, gc=False):
     """A match that is over, as its referee reported it. ``choice`` is this player's choice."""
 
     match_id: str
@@ -84,10 +84,14 @@ class ReplacedMove(NamedTuple):
         """One line for the author."""
         return f"{self.match_id}: {self.fault}; played {self.move!r} instead."
 
+    @property
+    def trace(self) -> str:
+        """The traceback of an error, after a new line."""
+        return "" if self.error is None else "\n" + "".join(format_exception(self.error)).rstrip()
+
     def __str__(self) -> str:
-        """The same, with the traceback of an error."""
-        trace = "" if self.error is None else "\n" + "".join(format_exception(self.error)).rstrip()
-        return f"{self.summary}{trace}"
+        """The summary and the traceback."""
+        return f"{self.summary}{self.trace}"
 
 
 def record_of(matches: Iterable[PastMatch]) -> OwnRecord:

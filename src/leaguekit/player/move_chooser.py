@@ -102,15 +102,20 @@ class MoveChooser:
         return decision.move, info
 
     def _note_not_own(self, call: MoveCall, decision: Decision) -> None:
-        """Keep a move that is not the strategy's own. Tell the author, unless the strategy itself says so."""
+        """Keep a move that is not the strategy's own. Tell the author, unless the strategy itself says so.
+
+        The same traceback is not told twice.
+        """
         replaced = ReplacedMove(call.match_id, decision.move, decision.fault or decision.reason, decision.error)
+        is_new = all(one.trace != replaced.trace for one in self.replaced)
         if decision.origin == "replaced" and len(self.replaced) < MAX_REPLACED:
             self.replaced.append(replaced)
         if decision.fault is None:
             return
         values = (replaced.match_id, replaced.fault, replaced.move)
-        log.error("%s: %s; played %r instead.", *values, exc_info=replaced.error, extra=log_fields(call))
-        self._tell(str(replaced))
+        error = replaced.error if is_new else None
+        log.error("%s: %s; played %r instead.", *values, exc_info=error, extra=log_fields(call))
+        self._tell(str(replaced) if is_new else replaced.summary)
 
     def _context(self, call: MoveCall, match: OngoingMatch, facts: LeagueFacts, deadline: datetime | None) -> Context:
         question, history = question_of(call), facts.history

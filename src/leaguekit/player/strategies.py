@@ -107,10 +107,12 @@ def _opponent_choices(ctx: Context) -> list[str | None]:
 
 def _best(ctx: Context, worth: Callable[[Any], float | tuple[float, ...]]) -> Any:
     """One of the options with the highest worth."""
-    worths = [worth(option) for option in ctx.valid_options]
+    options = ctx.valid_options
+    worths = [*map(worth, options)]
     most = max(worths)
-    best = [option for option, value in zip(ctx.valid_options, worths, strict=True) if value == most]
-    return best[0] if len(best) == 1 else ctx.random.choice(best)
+    if worths.count(most) == 1:
+        return options[worths.index(most)]
+    return ctx.random.choice([option for option, value in zip(options, worths, strict=True) if value == most])
 
 
 def _has_constant_move(move: str, game: Game[Any]) -> bool:

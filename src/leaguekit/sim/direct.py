@@ -14,15 +14,15 @@ from functools import partial
 from inspect import iscoroutine
 from pathlib import Path
 from traceback import walk_tb
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from msgspec import UNSET, Struct, field, json, structs
+from msgspec import Struct, field, json, structs
 
 from leaguekit.formats import FormatError, parse_format
 from leaguekit.formats.base import Game as PlayedGame
 from leaguekit.formats.base import Pair, PastRound, Tournament
 from leaguekit.games import game
-from leaguekit.games.base import Question, Side, has_chance
+from leaguekit.games.base import Side, has_chance
 from leaguekit.league.settings import Settings, with_game
 from leaguekit.league.standings import MILLION, PlacedRow, Row, Table
 from leaguekit.league.ties import MAX_TIES, tie_sentences
@@ -38,9 +38,9 @@ from leaguekit.player.move_limit import MoveTooSlow
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import MatchRole
 from leaguekit.protocol.ids import match_id, player_id
-from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, ResultDetails, Standing
+from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, Standing
 from leaguekit.sim.interrupts import is_interrupted
-from leaguekit.sim.match_cache import MAX_BYTES, MatchCache, Turn, Unlisted
+from leaguekit.sim.match_cache import MAX_BYTES, MatchCache, Turn, Unlisted, result_of
 
 # The first attempt at a match always succeeds.
 _ATTEMPT = 1
@@ -78,7 +78,7 @@ class Player(Struct):
 
     def reset(self) -> None:
         """Prepare for a new league."""
-        self.row, self.history, self.met, self.payoffs = Row(self.id, self.name), [], {}, {}
+        self.row, self.history, self.met, self.payoffs, self.context = Row(self.id, self.name), [], {}, {}, None
         self.origins = MoveOrigins()
 
 
@@ -151,8 +151,9 @@ class DirectLeague:
         # The documented call has no field for the view.
         self._shows_view = messages_of(self.game) is not DOCUMENTED
         self._has_chance = has_chance(self.game)
-        # Whether a context has the arguments of the game, or is used for several questions.
-        self._is_long = self.game.max_turns > 1 or bool(self.game.args)
+        # Whether a context is used for several questions.
+        self._is_long = self.game.max_turns > 1
+        self._has_args = bool(self.game.args)
         # The built-in strategies do not look at the table. For others it is computed after every round.
         self._shows_table = not fresh and any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
         self._standings: list[Standing] = []
@@ -183,7 +184,6 @@ class DirectLeague:
             for match in matches:
                 for player in (match.a, match.b):
                     player.random.seed((seed, player.id, match.id, _ATTEMPT))
-                    player.context = None
                 key = "any" if self._same_chance else match.id
                 match_seed = seed_of(key, _ATTEMPT) if self._has_chance else b""
                 try:
@@ -197,7 +197,7 @@ class DirectLeague:
                 if self._rounds is None:
                     self._games.append(PlayedGame(match.a.id, match.b.id, (verdict.score["A"], verdict.score["B"])))
                 if on_result is not None:
-                    on_result(match.id, _result(match, verdict))
+                    on_result(match.id, result_of(verdict, match.a.id, match.b.id))
             if self._shows_table:
                 self._standings = self.standings()
             yield len(matches)
@@ -281,8 +281,11 @@ class DirectLeague:
                 history=tuple(player.history),
                 random=player.random,
             )
-            if self._is_long or question.total is not None:
-                ctx = player.context = self._first_context(ctx, question)
+            if self._has_args or question.total is not None:
+                # All fields at once would make Python pass the arguments in a slower way.
+                ctx = structs.replace(ctx, total=question.total, syntax=question.syntax, game_args={**self.game.args})
+            if self._is_long:
+                player.context = ctx
         try:
             move = player.strategy(ctx)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
@@ -290,16 +293,16 @@ class DirectLeague:
         except MoveTooSlow as error:
             fault = "had chosen no move when Ctrl-C was pressed" if is_interrupted() else f"{error} for a move"
             raise UnusableStrategy(f"the strategy of {player.name} {fault}{_line_of(error)}") from None
-        # A fast path: a move is nearly always one of the very objects that were offered, or the same text.
-        for index, option in enumerate(question.valid_options):
-            if option is move or (type(move) is str and option == move):
+        # A fast path: a move is nearly always the same text as an option, or one of the very objects that were offered.
+        options = question.valid_options
+        if type(move) is str and move in options:
+            player.origins.own += 1
+            return options.index(move)
+        for index, option in enumerate(options):
+            if option is move:
                 player.origins.own += 1
                 return index
         return self._judge(player, StrategyResult(move), ctx, turn)
-
-    def _first_context(self, ctx: Context, question: Question) -> Context:
-        """A context with its rare fields. All at once would make Python pass the arguments in a slower way."""
-        return structs.replace(ctx, total=question.total, syntax=question.syntax, game_args={**self.game.args})
 
     def _next_context(self, ctx: Context, turn: Turn) -> Context:
         """The context of a later question in the same match. It is made from the first one, which is much faster."""
@@ -344,6 +347,7 @@ class DirectLeague:
         for side, player, opponent, other_side in sides:
             points = verdict.score[side]
             player.row.count(opponent.id, points)
+            player.context = None
             if payoffs is not None:
                 payoff = payoffs[side == "B"]
                 player.row.count_payoff(payoff)
@@ -385,20 +389,3 @@ def _line_of(error: BaseException | None) -> str:
     trace = [] if error is None else [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     lines = [line for file, line in trace[1:] if file == trace[1][0]]
     return f" (line {lines[-1]} of {Path(trace[1][0]).name})" if lines else ""
-
-
-def _result(match: _ScheduledMatch, verdict: Verdict) -> MatchResult:
-    """A verdict in the form in which the manager would record it."""
-    ids = {"A": match.a.id, "B": match.b.id}
-    score: dict[str, Any] = {ids[side]: points for side, points in verdict.score.items()}
-    return MatchResult(
-        winner=None if verdict.winner is None else ids[verdict.winner],
-        score=score,
-        details=ResultDetails(
-            drawn_number=verdict.drawn,
-            choices={ids[side]: choice for side, choice in verdict.choices.items()},
-            status=verdict.status,
-            ruling=verdict.ruling,
-            payoffs=UNSET if verdict.payoffs is None else {ids["A"]: verdict.payoffs[0], ids["B"]: verdict.payoffs[1]},
-        ),
-    )

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from leaguekit.games.base import CHANCE, Game, Moves, Question, Side
 from leaguekit.games.records import choices_of
 from leaguekit.match.move_messages import drawn_number
 from leaguekit.match.rulings import Verdict, verdict_by_play
+from leaguekit.protocol.messages import MatchResult, ResultDetails
 
 # The memory for what is cached, about: each entry takes this many bytes, and those of its options and its view. The
 # default game has 80 entries in total, tic-tac-toe half a million. What is not cached is computed every time.
@@ -63,7 +64,7 @@ class Turn(Struct):
 
 
 class Chance(Struct):
-    """A step of chance, and what follows from each outcome."""
+    """A step of chance, and what follows from each outcome: a number, or its JSON if it is not a whole number."""
 
     position: Any
     step: int
@@ -104,21 +105,20 @@ class MatchCache:
             kind = type(node)
             if kind is Turn:
                 key: Any = choose(node)
-                if type(key) is int:
-                    move = node.question.valid_options[key]
-                else:
-                    move, key = key.move, msgspec.json.encode(key.move, order="sorted")
+                if type(key) is Unlisted:
+                    key = msgspec.json.encode(key.move, order="sorted")
             elif kind is Chance:
-                move = self._game.roll(node.position, seed, node.step)
-                key = move if type(move) is int else msgspec.json.encode(move, order="sorted")
+                key = self._game.roll(node.position, seed, node.step)
+                if type(key) is not int:
+                    key = msgspec.json.encode(key, order="sorted")
             else:
                 return cast("Verdict", node)
             following = node.next.get(key)
             if following is None:
                 played = played or _RunningMatch(self._game, path)
-                following = played.move(move)
+                following = played.move(key)
                 self._keep(node, key, following)
-            path.append(move)
+            path.append(key)
             node = following
 
     def _keep(self, node: Turn | Chance, key: Any, following: Node) -> None:
@@ -130,7 +130,10 @@ class MatchCache:
 
 
 class _RunningMatch:
-    """A match after the moves of a path, one by one: where both sides move, B moves after A."""
+    """A match after the moves of a path, one by one: where both sides move, B moves after A.
+
+    Moves are given as the keys of ``Turn.next`` and ``Chance.next``.
+    """
 
     def __init__(self, game: Game[Any], path: list[Any]) -> None:
         self._game = game
@@ -139,18 +142,24 @@ class _RunningMatch:
         self._moves: Moves = {}
         self._asked: list[Any] = []
         self.node = self._go_on()
-        for move in path:
-            self.node = self.move(move)
+        for key in path:
+            self.move(key)
 
-    def move(self, move: Any) -> Node:
+    def move(self, key: Any) -> Node:
         """Make a move for the one whose turn it is. Returns what follows."""
+        if type(key) is not int:
+            move = msgspec.json.decode(key)
+        else:
+            move = self.node.options[key] if isinstance(self.node, Turn) else key
         self._moves[self._asked.pop(0)] = move
         if self._asked:
-            return self._turn()
-        self._position = self._game.play(self._position, self._moves)
-        self._record.append(self._moves)
-        self._moves = {}
-        return self._go_on()
+            self.node = self._turn()
+        else:
+            self._position = self._game.play(self._position, self._moves)
+            self._record.append(self._moves)
+            self._moves = {}
+            self.node = self._go_on()
+        return self.node
 
     def _go_on(self) -> Node:
         game, position = self._game, self._position
@@ -179,3 +188,20 @@ class _RunningMatch:
             has_flat_view=b"[" not in encoded_view and b"{" not in encoded_view[1:],
             position=None if question.total is None else position,
         )
+
+
+def result_of(verdict: Verdict, a: str, b: str) -> MatchResult:
+    """A verdict on a match of the players A and B in the form in which the manager would record it."""
+    ids = {"A": a, "B": b}
+    score: dict[str, Any] = {ids[side]: points for side, points in verdict.score.items()}
+    return MatchResult(
+        winner=None if verdict.winner is None else ids[verdict.winner],
+        score=score,
+        details=ResultDetails(
+            drawn_number=verdict.drawn,
+            choices={ids[side]: choice for side, choice in verdict.choices.items()},
+            status=verdict.status,
+            ruling=verdict.ruling,
+            payoffs=UNSET if verdict.payoffs is None else {a: verdict.payoffs[0], b: verdict.payoffs[1]},
+        ),
+    )

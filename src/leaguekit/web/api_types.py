@@ -103,6 +103,7 @@ class LeagueView(JsonObject):
     gateway: Annotated[
         str | None, described("Where people and chat applications take part, if `league host` started a gateway")
     ] = None
+    has_report: Annotated[bool, described("Whether /report has the report of the league")] = False
     ranked_by: Annotated[
         str | UnsetType, described("One sentence, if the table is ranked by payoff; otherwise there is none")
     ] = UNSET

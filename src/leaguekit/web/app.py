@@ -24,6 +24,7 @@ from leaguekit.web.projection import Projection
 from leaguekit.web.response_cache import ResponseCache
 from leaguekit.web.responses import error_response
 from leaguekit.web.routes import NO_ROUTE, NOT_FOUND, ROUTES, DashboardContext, DashboardRoute
+from leaguekit.web.served_report import ServedReport
 from leaguekit.web.stream import Broadcaster
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ class Dashboard:
         self.broadcaster = Broadcaster(manager.world, manager.ledger, self.projection)
         self.responses = ResponseCache(manager.ledger)
         self._exporter = MetricsExporter(manager, self.projection, self.broadcaster)
+        self._report = ServedReport(manager.world, manager.ledger)
         self._context = DashboardContext(
             manager,
             self.projection,
@@ -45,6 +47,7 @@ class Dashboard:
             FiguresCache(manager.world, self.projection),
             self.responses,
             self._exporter,
+            self._report,
         )
         self._router = Router(
             [Route(route.path, partial(self._respond, route)) for route in ROUTES],
@@ -83,6 +86,7 @@ class Dashboard:
     def close(self) -> None:
         """Make no more responses. Clients that wait for one are refused."""
         self.responses.close()
+        self._report.close()
 
     # Following the log
 

@@ -16,6 +16,8 @@ MAX_FORM = 5
 MAX_UPCOMING = 6
 # A surprise is looked for among the matches of this number of players.
 MAX_FAVOURITES = 10
+# Leagues of more players have a report by `league report` only: to make it takes long, and it is large.
+MAX_REPORTED_PLAYERS = 100
 
 
 class Form:
@@ -89,3 +91,8 @@ def _surprise(league: League) -> Iterator[tuple[Match, str]]:
 
 def _was_played(match: Match) -> bool:
     return match.outcome is not None and match.outcome.status != "TECHNICAL_LOSS"
+
+
+def has_report(league: League) -> bool:
+    """Whether the dashboard serves the report of the league."""
+    return league.state == "LEAGUE_COMPLETED" and len(league.table.rows) <= MAX_REPORTED_PLAYERS

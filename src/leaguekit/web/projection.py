@@ -39,7 +39,7 @@ from leaguekit.web.api_types import (
     StartCondition,
 )
 from leaguekit.web.evidence_counts import EvidenceCounts
-from leaguekit.web.front_page import Form, highlights, rank_sum, upcoming_matches
+from leaguekit.web.front_page import Form, has_report, highlights, rank_sum, upcoming_matches
 from leaguekit.web.pictures import LivePictures
 from leaguekit.web.rows import agent_row, in_play_row, match_row, pairing_row, standing_row
 
@@ -249,6 +249,7 @@ class Projection:
             else None,
             needs_seat=settings.require_seat,
             gateway=self._gateway,
+            has_report=has_report(league),
             ranked_by=payoff_sentence(settings) or UNSET,
         )
 
@@ -283,7 +284,7 @@ class Projection:
         standings = {row.id: row for row in self.standings()}
         assigned = (league.matches[name] for referee in league.referees.values() for name in referee.assigned_matches)
         playing = sorted(assigned, key=lambda match: rank_sum(league, match))[:MAX_PLAYING]
-        self._pictures.update(league.settings.game_name, playing, self.runner.progress)
+        self._pictures.update(league.settings.game_name, playing, self.runner.progress.latest)
         agents: list[Player | Referee] = [*league.referees.values(), *(league.players[name] for name in standings)]
         return Live(
             seq=self.number,
@@ -291,7 +292,9 @@ class Projection:
             league=self.league_view(),
             standings=standings,
             playing={
-                match.id: in_play_row(league, match, self.runner.progress.get(match.id), self._pictures.get(match.id))
+                match.id: in_play_row(
+                    league, match, self.runner.progress.latest.get(match.id), self._pictures.get(match.id)
+                )
                 for match in playing
             },
             results={name: match_row(league, league.matches[name]) for name in self._latest_results},

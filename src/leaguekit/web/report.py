@@ -40,6 +40,12 @@ from leaguekit.web.rows import match_row, refused_row
 # be smaller than 5 MB, because a larger one is slow on a phone.
 MAX_REPLAYS = 1_250_000
 MAX_DRAWINGS = 950_000
+# The head of a page that needs no other file, and that of a page which a server sends with a policy of its own.
+EMBEDDED_STYLE = (
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+    f"<style>{STYLE}</style>"
+)
+LINKED_STYLE = '<link rel="stylesheet" href="report.css"><link rel="icon" href="static/icon.svg">'
 _CLASSES = {"1": "w", "+": "w", "½": "d", "0": "l", "-": "l"}
 _DIRECTIONS = {"sent": "to  ", "received": "from", "failed": "fail", "ruled": "rule"}
 _UNPLAYED = {"in_play": "in play", "held": "waits for the operator", "waiting": "waits", "scheduled": "not played yet"}
@@ -110,7 +116,7 @@ class Report:
         # The first match whose replay exceeded the budget. It and all later ones have none.
         self.full_from: str | None = None
 
-    async def page(self, matches: AsyncIterable[ReportedMatch]) -> AsyncIterator[str]:
+    async def page(self, matches: AsyncIterable[ReportedMatch], style: str = EMBEDDED_STYLE) -> AsyncIterator[str]:
         """The page, piece by piece."""
         figures = self._figures
         settings = self._league.settings
@@ -118,9 +124,8 @@ class Report:
         yield (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width,initial-scale=1">'
-            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
             f'<meta name="generator" content="leaguekit {leaguekit.__version__}">'
-            f"<title>{title}</title><style>{STYLE}</style></head><body>\n<header>"
+            f"{style}<title>{title}</title></head><body>\n<header>"
         )
         for piece in (*self._opening(), "</header>\n<main>", *self._pairings(), *self._table(), *self._problems()):
             yield piece
@@ -437,6 +442,7 @@ class Report:
 
     def _closing(self) -> str:
         files = ", ".join(f'<a href="{escape_text(file)}">{escape_text(file)}</a>' for file in self._files)
+        files = f"The same in other forms: {files}. " if files else ""
         payoff = "Payoff: the mean of what a player got in its matches. " * self._has_payoffs
         return (
             '<footer id="about"><h2>How to read it</h2>'
@@ -446,7 +452,7 @@ class Report:
             " The bar is the 95 % interval: a rating can be that far off by chance alone. Technical losses (tech.) "
             "are matches lost without play: they are in the table and not in the rating. The column “moved” has the "
             "ranks that a player gained (▲) or lost (▼) in the last round.</p>"
-            f"<p>The same in other forms: {files}. Made by leaguekit {leaguekit.__version__}.</p></footer>"
+            f"<p>{files}Made by leaguekit {leaguekit.__version__}.</p></footer>"
         )
 
 

@@ -19,15 +19,18 @@ from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.web import api_types, figures_cache, page_types, pages
 from leaguekit.web.api_types import JsonObject
 from leaguekit.web.figures_cache import FiguresCache
-from leaguekit.web.files import page_files
+from leaguekit.web.files import CONTENT_TYPES, page_files
+from leaguekit.web.front_page import has_report
 from leaguekit.web.matches import MAX_PICTURES, MAX_STEPS, match_page, pictures_page
 from leaguekit.web.metrics_exporter import MetricsExporter
 from leaguekit.web.openapi import Description, PageDescription, StreamDescription, openapi_document
 from leaguekit.web.parameters import BadParameter, Parameter, clamp, read_parameters
 from leaguekit.web.projection import Projection
 from leaguekit.web.prometheus import CONTENT_TYPE
+from leaguekit.web.report_style import STYLE
 from leaguekit.web.response_cache import ResponseCache
 from leaguekit.web.responses import accepts_gzip, content_response, error_response, not_found_response
+from leaguekit.web.served_report import ServedReport
 from leaguekit.web.shared_work import Busy
 from leaguekit.web.stream import Broadcaster, EventStreamResponse
 from leaguekit.web.success_metrics import metrics
@@ -46,6 +49,7 @@ class DashboardContext(NamedTuple):
     figures: FiguresCache
     responses: ResponseCache
     exporter: MetricsExporter
+    report: ServedReport
 
 
 Handler = Callable[[DashboardContext, Request], Awaitable[Response]]
@@ -138,7 +142,7 @@ async def _live(context: DashboardContext) -> api_types.Live:
 
 async def _match(context: DashboardContext, match_id: str) -> page_types.MatchPage:
     manager = context.manager
-    return await match_page(context.projection, manager.ledger, match_id, manager.runner.progress.get(match_id))
+    return await match_page(context.projection, manager.ledger, match_id, manager.runner.progress.latest.get(match_id))
 
 
 async def _pictures(context: DashboardContext, match_id: str, offset: int, limit: int) -> page_types.PicturesPage:
@@ -279,6 +283,19 @@ async def _static_file(_context: DashboardContext, request: Request) -> Response
     return content_response(file.content, file.content_type, request)
 
 
+async def _report(context: DashboardContext, request: Request) -> Response:
+    if not has_report(context.manager.ledger.league):
+        return not_found_response("The league has no report here before its end, and none if it is large.", request)
+    try:
+        return content_response(await context.report.content(request.receive), CONTENT_TYPES["html"], request)
+    except Busy as error:
+        return error_response(str(error), 503, {"retry-after": "1"})
+
+
+async def _report_style(_context: DashboardContext, _request: Request) -> Response:
+    return Response(STYLE, media_type="text/css")
+
+
 async def _openapi(_context: DashboardContext, _request: Request) -> Response:
     return Response(_encoded_document(), media_type="application/json")
 
@@ -314,6 +331,8 @@ _EVENTS_DESCRIPTION = StreamDescription(
 ROUTES = (
     DashboardRoute("/", _static_file, label="/", allows_other_sites=True, reads_league=False),
     DashboardRoute("/static/{name:path}", _static_file, label="/static", allows_other_sites=True, reads_league=False),
+    DashboardRoute("/report", _report, label="/report", allows_other_sites=True),
+    DashboardRoute("/report.css", _report_style, label="/static", reads_league=False),
     DashboardRoute("/openapi.json", _openapi, label="/openapi.json", reads_league=False),
     *_API_ROUTES,
     DashboardRoute("/events", _events, _EVENTS_DESCRIPTION, label="/events"),

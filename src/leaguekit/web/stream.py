@@ -173,7 +173,7 @@ class Broadcaster:
         began = perf_counter()
         # Progress reports of matches, outages and pauses are not events.
         runner = self._projection.runner
-        version = (self._ledger.number, dict(runner.progress), runner.waits_for)
+        version = (self._ledger.number, dict(runner.progress.latest), runner.waits_for)
         if version == self._version:
             self._catch_up()
             return perf_counter() - began

@@ -1,9 +1,9 @@
 // The front page: before the league begins, while it is played, and when it is over.
 
-import { h, linked, name, show, withNames, withNamesAndIds } from "./elements.js";
+import { h, linked, show, withNamesAndIds } from "./elements.js";
 import { highlights, inPlay, next, own, results } from "./cards.js";
 import { lazy } from "./reader.js";
-import { podium, standings } from "./standings.js";
+import { podium, reason, standings } from "./standings.js";
 import { countdown, formatOf, gameOf, isAhead, moment, plural, stateOf, zoned } from "./words.js";
 
 export const title = (live) => live.league.title;
@@ -27,8 +27,9 @@ export function render(main, live) {
     Object.keys(live.pairings).length > 0 && pairings()?.pairings(live),
     h(
       "div.front",
+      isOver && standings(live, rows),
       h("div.side", !isOver && next(live), results(live)),
-      standings(live, rows),
+      !isOver && standings(live, rows),
       news(live, rows),
     ),
   ]);
@@ -72,16 +73,6 @@ function opening(league, rows) {
   );
 }
 
-// Why the champion is the champion.
-function reason(league, rows) {
-  const [first, second] = rows;
-  if (league.view === "bracket") return linked(league.end_reason, ...rows);
-  const tie = league.ties.find((sentence) => sentence.split(/\b/).includes(first.id));
-  if (tie) return withNames(tie, ...rows);
-  const isByPoints = first.payoff === undefined && second && first.points > second.points;
-  return isByPoints && [`${plural(first.points - second.points, "point")} ahead of `, name(second.name), "."];
-}
-
 function notice({ paused, round, starts_at: starts }) {
   // Whatever was announced does not begin before somebody lets it.
   if (paused) return h("span.notice", "The league is paused by its operator");
@@ -97,6 +88,7 @@ const ending = (live, rows) => h(
     podium(rows),
     h(
       "p.more",
+      live.league.has_report && h("a", { href: "report" }, "The report"),
       h("a", { href: "#/rounds" }, "All matches, to be replayed"),
       h("a", { href: "#/cross" }, "Everybody against everybody"),
       h("a", { href: "#/figures" }, "What the table means"),

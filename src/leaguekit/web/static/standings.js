@@ -30,7 +30,7 @@ export function standings(live, rows) {
       )),
       tools(wanted),
     ),
-    !league.champion && league.first && h("p.lead", linked(league.first, ...rows), "."),
+    !league.champion && league.first && h("p.lead", h("strong", linked(league.first, ...rows), "."), " ", reason(league, rows)),
     certainty(live, rows),
     league.tie_breaks.length === 0 && h("p.small.soft", `The order: ${league.order}.`),
     wanted && shown.length === 0 && h("p.soft", `No player has “${wanted}” in its name.`),
@@ -298,6 +298,16 @@ async function ask(key, first) {
   } catch {
     if (key === asked) asked = "";
   }
+}
+
+// Why the first is the first.
+export function reason(league, rows) {
+  const [first, second] = rows;
+  if (league.view === "bracket") return linked(league.end_reason, ...rows);
+  const tie = league.ties.find((sentence) => sentence.split(/\b/).includes(first.id));
+  if (tie) return withNames(tie, ...rows);
+  const isByPoints = first.payoff === undefined && second && first.points > second.points;
+  return isByPoints && [`${plural(first.points - second.points, "point")} ahead of `, name(second.name), "."];
 }
 
 // What decided between players with equal points, and what can.
