@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from leaguekit.player.llm.move_parsing import parse_moves
+from leaguekit.player.llm.move_parsing import read_answer
 
 ANSWERS = Path(__file__).with_name("answers")
 Reading = Literal["correct", "wrong", "refused", "rightly refused"]
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
     move: Any
 
     def read(self) -> Reading:
-        moves = parse_moves(self.text, self.options)
+        moves = read_answer(self.text, self.options).moves
         if len(moves) != 1:
             return "refused" if self.states else "rightly refused"
         return "correct" if self.states and _is_same(moves[0], self.move) else "wrong"

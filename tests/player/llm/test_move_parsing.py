@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaguekit.player.llm.move_parsing import MAX_CHARACTERS, parse_moves
+from leaguekit.player.llm.move_parsing import MAX_CHARACTERS, read_answer
 
 PARITIES = ["even", "odd"]
 CELLS = [0, 2, 4, 8]
@@ -45,7 +45,7 @@ CELLS = [0, 2, 4, 8]
     ],
 )
 def test_a_clear_answer_is_that_move(text: str, options: list[Any], move: Any) -> None:
-    assert json.dumps(parse_moves(text, options)) == json.dumps([move])
+    assert json.dumps(read_answer(text, options).moves) == json.dumps([move])
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_clear_answer_is_that_move(text: str, options: list[Any], move: Any) -
     ],
 )
 def test_what_names_no_legal_move_is_none(text: str, options: list[Any]) -> None:
-    assert parse_moves(text, options) == []
+    assert read_answer(text, options).moves == []
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_names_no_legal_move_is_none(text: str, options: list[Any]) -> None
     ],
 )
 def test_what_names_several_is_none_of_them(text: str, options: list[Any]) -> None:
-    assert parse_moves(text, options) == []
+    assert read_answer(text, options).moves == []
 
 
 json_values = st.recursive(
@@ -99,7 +99,7 @@ json_values = st.recursive(
 )
 def test_whatever_is_written_nothing_but_a_legal_move_comes_of_it(text: str, options: list[Any]) -> None:
     legal = {json.dumps(option, sort_keys=True) for option in options}
-    assert {json.dumps(move, sort_keys=True) for move in parse_moves(text, options)} <= legal
+    assert {json.dumps(move, sort_keys=True) for move in read_answer(text, options).moves} <= legal
 
 
 @given(st.lists(st.integers() | st.text(min_size=1, alphabet=st.characters(codec="ascii")), min_size=1, unique_by=str))
@@ -107,4 +107,4 @@ def test_every_legal_move_that_is_written_as_asked_is_read(options: list[Any]) -
     options = [option for option in options if str(option).strip() == str(option)]
     if len({str(option) for option in options}) == len(options):
         for option in options:
-            assert parse_moves(json.dumps({"move": option}), options) == [option]
+            assert read_answer(json.dumps({"move": option}), options).moves == [option]

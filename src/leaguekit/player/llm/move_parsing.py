@@ -60,11 +60,6 @@ class _Field(NamedTuple):
     is_own: bool = True
 
 
-def parse_moves(text: str, options: list[Any]) -> list[Any]:
-    """The legal move that a text states, in a list. It is empty if the answer is not clear."""
-    return read_answer(text, options).moves
-
-
 def read_answer(text: str, options: list[Any], *, others_are_legal: bool = False) -> Reading:
     """What a text states.
 
