@@ -14,7 +14,7 @@ from typing import Self
 import pytest
 
 from tests.programs import Program
-from tests.recovery.test_networks import _ip, _may_make_networks
+from tests.recovery.machines import ip, skip_without_namespaces
 
 NETWORK = "10.78.0.0/24"
 # The addresses of the host and of the student on the first day and on the next.
@@ -32,21 +32,21 @@ class Machines:
     def __enter__(self) -> Self:
         host, student = self.names
         for name in self.names:
-            assert _ip("netns", "add", name)
-            assert _ip("-n", name, "link", "set", "lo", "up")
-        assert _ip("-n", host, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", student)
+            assert ip("netns", "add", name)
+            assert ip("-n", name, "link", "set", "lo", "up")
+        assert ip("-n", host, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", student)
         return self
 
     def __exit__(self, *_: object) -> None:
         for name in self.names:
-            _ip("netns", "del", name)
+            ip("netns", "del", name)
 
     def move(self, *addresses: str) -> None:
         """Give each machine another address."""
         for name, address in zip(self.names, addresses, strict=True):
-            _ip("-n", name, "address", "flush", "dev", "cable")
-            assert _ip("-n", name, "address", "add", f"{address}/24", "dev", "cable")
-            assert _ip("-n", name, "link", "set", "cable", "up")
+            ip("-n", name, "address", "flush", "dev", "cable")
+            assert ip("-n", name, "address", "add", f"{address}/24", "dev", "cable")
+            assert ip("-n", name, "link", "set", "cable", "up")
 
     def run(self, machine: int, *arguments: str | Path) -> Program:
         inside = ("ip", "netns", "exec", self.names[machine])
@@ -55,8 +55,7 @@ class Machines:
 
 @pytest.fixture
 def machines() -> Iterator[Machines]:
-    if not _may_make_networks():
-        pytest.skip("needs the right to make network namespaces")
+    skip_without_namespaces()
     with Machines() as made:
         yield made
 

@@ -245,8 +245,11 @@ def test_over_http_they_come_to_the_same_and_the_operators_commands_show_them_as
         assert (said.code, said.err) == (0, "")
         plain_lines(said.out)
         if number == 2:
-            assert len(said.out.splitlines()) == len(shown) + 2
-            assert all(name in said.out for name in shown)
+            _head, _line, *rows, empty, order = said.out.splitlines()
+            cells = [re.fullmatch(r" *1=  P\d\d +(.*?)(?: +0){5}", row) for row in rows]
+            assert {cell and cell[1] for cell in cells} == shown
+            assert len(rows) == len(shown)
+            assert (empty, order[:6]) == ("", "Order:")
     for as_json in (told[3], told[7]):
         found = json.loads(as_json.out)
         rows = found["standings"] if "standings" in found else found["data"]["standings"]
