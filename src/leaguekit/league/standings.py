@@ -136,6 +136,7 @@ class Table:
         self._order: tuple[Decider, ...] = (*tie_breaks, "id")
         self._lot_seed = lot_seed
         self._levels: dict[Level, dict[str, None]] = {}
+        self._level_of: dict[str, Level] = {}
         self._standings: dict[str, Standing] | None = None
         # What decided between a player and the one before it, if they have equal points; computed with the standings.
         self._deciders: dict[str, Decider] = {}
@@ -276,7 +277,7 @@ class Table:
         return first if own is None or own.rank < MAX_STANDINGS else [*first[:-1], own]
 
     def _remove_from_level(self, row: Row) -> None:
-        level = self._level(row)
+        level = self._level_of.pop(row.player_id)
         tied = self._levels[level]
         del tied[row.player_id]
         if not tied:
@@ -285,13 +286,10 @@ class Table:
         self._standings = None
 
     def _add_to_level(self, row: Row) -> None:
-        self._points[row.player_id] = row.points
-        level = self._level(row)
+        points = self._points[row.player_id] = row.points
+        level = self._level_of[row.player_id] = points if self._payoff_range is UNSET else (row.payoff, points)
         self._levels.setdefault(level, {})[row.player_id] = None
         self._among_tied.pop(level, None)
-
-    def _level(self, row: Row) -> Level:
-        return row.points if self._payoff_range is UNSET else (row.payoff, row.points)
 
     def _ordered(self, level: Level, tied: Iterable[str], order: tuple[Decider, ...]) -> list[str]:
         """Sort players of a level that are equal so far; the best comes first."""

@@ -387,8 +387,9 @@ class LeagueRunner:
     async def _wait_to_send(self, agent_id: str) -> None:
         """Wait until an agent may be called. Raises StoreError if another manager has taken the league over."""
         await self._returning.wait_for(agent_id)
-        # This program may have been stopped since the message was made.
-        await self._ledger.wait_confirmed()
+        if self._ledger.writer_check is not None:
+            # This program may have been stopped since the message was made.
+            await self._ledger.writer_check.confirm()
 
     def _note_outcome(self, agent_id: str, failures: int) -> None:
         """Count the failures of a broadcast to an agent. With 0 failures, the agent has answered."""

@@ -163,16 +163,19 @@ class Ledger:
 
     async def wait_to_answer(self) -> None:
         """Wait as ``wait_written`` does, but not longer than a caller waits. Raises StoreError."""
-        await self._in_time(self.wait_written())
+        if self.writer_check is None:
+            await self.wait_written()
+        else:
+            await self._in_time(self.wait_written())
 
     async def keep_in_time(self, name: str, content: bytes) -> None:
         """Store a text beside the log. Raises StoreError if that takes longer than a caller waits."""
-        await self._in_time(self.log.keep(name, content))
+        if self.writer_check is None:
+            await self.log.keep(name, content)
+        else:
+            await self._in_time(self.log.keep(name, content))
 
     async def _in_time(self, writing: Coroutine[Any, Any, None]) -> None:
-        if self.writer_check is None:
-            await writing
-            return
         task = asyncio.ensure_future(writing)
         try:
             # This may run outside of a task, where ``asyncio.timeout`` is not possible.
@@ -196,9 +199,5 @@ class Ledger:
             else:
                 # Others may wait for the same write. If this caller is cancelled, the write must go on.
                 await asyncio.shield(write)
-        await self.wait_confirmed()
-
-    async def wait_confirmed(self) -> None:
-        """Wait until this program is certainly the writer, if another may take the log over. Raises StoreError."""
-        if self.writer_check is not None and not self.writer_check.is_confirmed:
+        if self.writer_check is not None:
             await self.writer_check.confirm()

@@ -52,7 +52,8 @@ class WriterCheck:
 
     async def confirm(self) -> None:
         """Wait until this program is certainly the writer. Raises StoreError if it is not."""
-        await self._shared.confirm()
+        if not self.is_confirmed:
+            await self._shared.confirm()
 
     async def _run(self) -> None:
         try:
