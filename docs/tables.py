@@ -62,7 +62,7 @@ def _rows(root: Schema, schema: Schema, prefix: str, seen: dict[str, str]) -> Ro
 
 
 def _field(root: Schema, field: Schema, path: str, seen: dict[str, str], *about: str) -> Rows:
-    """A field, and what stands in it: in an object, in a list (``[]``), under the keys of a map (``{}``)."""
+    """A field, and its parts: in an object, in a list (``[]``), under the keys of a map (``{}``)."""
     names = [option["$ref"].rpartition("/")[2] for option in field.get("anyOf", [field]) if "$ref" in option]
     same = "".join(f", as `{seen[name]}`" for name in names if name in seen)
     most = f", at most {field['maxItems']}" if "maxItems" in field else ""
@@ -196,12 +196,12 @@ PAGES: dict[str, Tables] = {
 
 
 def sections(text: str) -> dict[str, str]:
-    """What stands between each pair of markers."""
+    """The text between each pair of markers."""
     return {found[2]: found[3] for found in SECTION.finditer(text)}
 
 
 def render(text: str, tables: Tables) -> str:
-    """The page with every table made anew. Raises ValueError if a table is missing from it, or unknown."""
+    """The page with every table made again. Raises ValueError if a table is missing from it, or unknown."""
     if wrong := sections(text).keys() ^ tables.keys():
         raise ValueError(f"missing or unknown sections: {', '.join(sorted(wrong))}")
     return SECTION.sub(lambda found: found[1] + tables[found[2]]() + found[4], text)

@@ -52,9 +52,9 @@ class Hall:
         self.referee = RefereeAgent(world, manager_url=manager_url, endpoint=self.url, name="Alpha")
 
     async def serve(self) -> bool:
-        return await serve(self.referee, self._sockets[1], self.referee.refuse, self.stop, tell=self.tell)
+        return await serve(self.referee, self._sockets[1], self.referee.refuse, self.stop, notify=self.notify)
 
-    def tell(self, text: str) -> None:
+    def notify(self, text: str) -> None:
         self.said.append(text.replace(self.url.split(":")[2].removesuffix("/mcp"), "PORT"))
         if text.endswith("is registered"):
             self.registered.set()

@@ -118,7 +118,7 @@ def test_our_own_player_passes_every_check(name: str, tmp_path: Path, monkeypatc
     async def main() -> Report:
         network = MemoryKitNetwork()
         player = Player("Ours", STRATEGIES["random"])
-        agent = PlayerAgent(player, network.world(tmp_path, seed=2), KIT_URL, URL, tell=told.append)
+        agent = PlayerAgent(player, network.world(tmp_path, seed=2), KIT_URL, URL, notify=told.append)
         network.memory.listen(URL, agent.handle)
         checking = asyncio.ensure_future(
             check_player(network.world(), network, game(name), settings=CheckSettings(full=True))

@@ -795,12 +795,12 @@ def reported(**changes: Any) -> tuple[list[str], dict[str, int]]:
 
 def test_a_referee_that_tells_no_choices_cannot_be_checked() -> None:
     choices = {"P01": None, "P02": "even"}
-    assert reported(result__details__choices=choices) == ([], {"the referee did not tell what was chosen": 1})
+    assert reported(result__details__choices=choices) == ([], {"the referee did not report what was chosen": 1})
 
 
 def test_a_referee_that_tells_no_number_cannot_be_checked_by_the_rules_but_by_the_seed() -> None:
     found, not_checkable = reported(result__details__drawn_number=None)
-    assert (found, not_checkable) == ([], {"the referee did not tell what was drawn": 1})
+    assert (found, not_checkable) == ([], {"the referee did not report what was drawn": 1})
     assert reported(result__details__drawn_number=..., result__details__draw_nonce="00")[0] == [
         filled(
             "event 13 (R1M1): expected the commitment to 1 under its nonce 00, found the commitment <R1M1 commitment>"
@@ -829,7 +829,7 @@ def test_without_a_seed_draws_are_opened_but_not_made_again() -> None:
     counts = audited(log.lines()).counts
     assert (counts.draws_opened, counts.draws_derived) == (5, 0)
     assert counts.not_checkable == {
-        "the referee did not tell what was drawn": 1,
+        "the referee did not report what was drawn": 1,
         "nothing was drawn, and the league's seed is not known": 1,
         "the league's seed is not known": 5,
     }

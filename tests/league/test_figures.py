@@ -64,7 +64,7 @@ def test_before_anything_is_played_there_is_nothing_to_tell() -> None:
     found = figures(Play(players=2, referees=1).league)
     assert [line.rating for line in found.lines] == [None, None]
     assert (found.equality, found.champions_chance, found.points) == (None, None, {"P01": [], "P02": []})
-    assert found.sentences[-1] == "No rated match has been played yet, so there is nothing to tell from chance."
+    assert found.sentences[-1] == "No rated match has been played yet, so there is nothing to compare with chance."
     assert figures(Play().league).lines == []
 
 
@@ -99,7 +99,7 @@ def test_everything_that_can_happen_in_a_league_can_be_put_into_figures() -> Non
 def test_of_even_odd_it_is_said_that_chance_decides_and_nobody_is_called_stronger() -> None:
     said = " ".join(figures(whole().league).sentences)
     assert said.startswith("Even/odd is luck: chance alone decides which of two players wins.")
-    assert "cannot be told from chance" in said
+    assert "cannot be distinguished from chance" in said
     assert "is rated" not in said
     assert figures(whole().league).certainty.startswith("Even/odd is luck")
 
@@ -131,7 +131,7 @@ def test_a_champion_that_beats_everybody_twice_is_told_from_chance() -> None:
         "The players differ by more than chance explains: 12 players who are all alike"
     )
     assert found.sentences[1] == (
-        "The champion, P01, can be told from chance: if all were equally strong, one of them would do so well "
+        "The champion, P01, can be distinguished from chance: if all were equally strong, one of them would do so well "
         "in fewer than 1 of 1,000 such leagues."
     )
     assert "P01 is rated" in found.sentences[2]
@@ -141,7 +141,7 @@ def test_a_champion_that_beats_everybody_twice_is_told_from_chance() -> None:
 def test_a_champion_of_equals_is_not_told_from_chance() -> None:
     found = figures(league_of(1, 1, 1, 2))
     assert found.sentences[0].startswith("The players differ by no more than chance explains")
-    assert found.sentences[1].startswith("The champion, P04, cannot be told from chance")
+    assert found.sentences[1].startswith("The champion, P04, cannot be distinguished from chance")
     assert found.sentences[2].endswith("and may be the weaker of the two.")
     leading = Play(players=4, referees=2).begin()
     decided(leading, "P01")

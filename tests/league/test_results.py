@@ -270,8 +270,8 @@ def test_a_referee_with_a_draw_of_its_own_counts_and_is_flagged() -> None:
 @pytest.mark.parametrize(
     ("details", "flag"),
     [
-        (m.ResultDetails(choices={}, drawn_number=8), "REF01 did not tell what was chosen"),
-        (m.ResultDetails(choices={"P01": "odd", "P02": "odd"}), "REF01 did not tell what was drawn"),
+        (m.ResultDetails(choices={}, drawn_number=8), "REF01 did not report what was chosen"),
+        (m.ResultDetails(choices={"P01": "odd", "P02": "odd"}), "REF01 did not report what was drawn"),
     ],
 )
 def test_a_result_that_cannot_be_checked_counts_and_is_flagged(details: m.ResultDetails, flag: str) -> None:

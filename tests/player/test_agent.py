@@ -412,7 +412,7 @@ def test_a_league_error_is_acknowledged_logged_and_told_at_the_terminal(
         body = b'{"jsonrpc":"2.0","method":"%b","params":%b}' % (method.encode(), encode(league_error()))
         assert (await setup.caller.post(PLAYER_URL, body, 10)).status == 204
 
-    run_script(script, PlayerSetup(tmp_path, tell=told.append))
+    run_script(script, PlayerSetup(tmp_path, notify=told.append))
     assert told == [LEAGUE_ERROR_TEXT] * 2
     records = [record for record in caplog.records if getattr(record, "message_type", "") == "LEAGUE_ERROR"]
     assert [record.getMessage() for record in records] == [LEAGUE_ERROR_TEXT] * 2
@@ -428,7 +428,7 @@ def test_a_league_error_from_anybody_but_the_manager_is_refused_and_its_words_ar
             refusal = await setup.refused(league_error(auth_token=token))
             assert (refusal["code"], refusal["data"]["error_code"]) == (3001, "E012")
 
-    run_script(script, PlayerSetup(tmp_path, tell=told.append))
+    run_script(script, PlayerSetup(tmp_path, notify=told.append))
     refusal = "E012 The auth_token is not the one that was made for this caller."
     first = f'Agent Alpha: "league_error" could not be answered: {refusal}'
     assert told == [first, f"{first} (2 times)"]
@@ -445,7 +445,7 @@ def test_a_league_error_before_the_registration_is_told_once_and_without_its_wor
         assert "player_id" not in ack
         await setup.raw("LEAGUE_ERROR", encode(message))
 
-    run_script(script, PlayerSetup(tmp_path, tell=told.append), registered=False)
+    run_script(script, PlayerSetup(tmp_path, notify=told.append), registered=False)
     assert told == ["A caller that may not be the manager reports E012."]
 
 

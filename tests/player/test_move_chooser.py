@@ -73,7 +73,7 @@ def test_the_author_is_told_of_every_move_that_was_played_for_the_strategy_and_o
         for _ in range(2):
             await setup.call(league_completed())
 
-    setup = PlayerSetup(tmp_path, boom, tell=told.append)
+    setup = PlayerSetup(tmp_path, boom, notify=told.append)
     run_script(script, setup)
     first, second, place, summary = told
     assert re.match(r"R1M1: the strategy raised ZeroDivisionError\('my mistake'\); played '\w+' instead\.\n", first)

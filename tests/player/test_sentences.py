@@ -68,6 +68,6 @@ def test_an_agent_that_comes_back_to_a_finished_league_says_why_it_ends(tmp_path
         for _ in range(2):
             await setup.call(league_completed())
 
-    run_script(script, PlayerSetup(tmp_path, tell=told.append))
+    run_script(script, PlayerSetup(tmp_path, notify=told.append))
     over = "This league was over before this player registered. Start a new league to play again."
     assert told == [over] * (not has_begun) + ["Agent Alpha is number 1 with 3 points"]

@@ -41,7 +41,7 @@ async def play(folder: Path, manager: FakeManager) -> tuple[PlayerAgent, list[st
     network.listen(MANAGER, manager.handle)
     world = World(MemoryCaller(network), folder)
     player = Player("Ours", STRATEGIES["always_even"])
-    agent = PlayerAgent(player, world, MANAGER, ENDPOINT, tell=said.append, profile="open")
+    agent = PlayerAgent(player, world, MANAGER, ENDPOINT, notify=said.append, profile="open")
     network.listen(ENDPOINT, agent.handle)
     await agent.register()
     await manager.lead(MemoryCaller(network))
@@ -86,7 +86,7 @@ def test_the_spec_profile_does_not_play_there_and_says_so(tmp_path: Path, trait:
         network, said, manager = MemoryNetwork(), list[str](), FakeManager(trait)
         network.listen(MANAGER, manager.handle)
         world = World(MemoryCaller(network), tmp_path)
-        agent = PlayerAgent(Player("Ours", STRATEGIES["random"]), world, MANAGER, ENDPOINT, tell=said.append)
+        agent = PlayerAgent(Player("Ours", STRATEGIES["random"]), world, MANAGER, ENDPOINT, notify=said.append)
         network.listen(ENDPOINT, agent.handle)
         with pytest.raises(RegistrationRefused):
             await agent.register()
@@ -104,7 +104,7 @@ def test_our_player_in_the_open_profile_plays_a_whole_league_of_ours(tmp_path: P
             for number in (1, 2, 3):
                 player, url = Player(f"Ours {number}", STRATEGIES["random"]), url_of("player", number)
                 world = hall.world(f"player-{number}")
-                agent = PlayerAgent(player, world, MANAGER_URL, url, tell=said.append, profile="open")
+                agent = PlayerAgent(player, world, MANAGER_URL, url, notify=said.append, profile="open")
                 hall.network.listen(url, agent.handle)
                 await agent.register()
                 agents.append(agent)
@@ -143,7 +143,7 @@ def test_a_player_that_no_form_gets_in_says_why(tmp_path: Path, answer: Any, rea
         network.listen(MANAGER, answer)
         world = World(MemoryCaller(network), tmp_path)
         player = Player("Ours", STRATEGIES["random"])
-        agent = PlayerAgent(player, world, MANAGER, ENDPOINT, tell=said.append, profile="open")
+        agent = PlayerAgent(player, world, MANAGER, ENDPOINT, notify=said.append, profile="open")
         with pytest.raises(RegistrationRefused, match=reason):
             await agent.register()
         assert len([text for text in said if "did not accept the registration by" in text]) == reports
@@ -162,7 +162,7 @@ def test_every_request_that_could_not_be_answered_is_said_once_and_when_its_numb
         network.listen(MANAGER, manager.handle)
         world = World(MemoryCaller(network), tmp_path)
         player = Player("Ours", STRATEGIES["random"])
-        agent = PlayerAgent(player, world, MANAGER, ENDPOINT, tell=said.append, profile=profile)
+        agent = PlayerAgent(player, world, MANAGER, ENDPOINT, notify=said.append, profile=profile)
         await agent.register()
         requests = [b"no JSON", b'{"jsonrpc":"2.0","method":"dance","id":1}']
         requests.append(b'{"jsonrpc":"2.0","method":"handle_game_invitation","params":{},"id":1}')

@@ -243,7 +243,7 @@ def test_the_same_league_is_played_over_real_http(tmp_path: Path) -> None:
             refuse = agent.refuse if isinstance(agent, RefereeAgent) else player_refusal
             registered = asyncio.Event()
             told = partial(_hear, registered)
-            served.append(asyncio.create_task(serve(agent, sock, refuse, tell=told)))
+            served.append(asyncio.create_task(serve(agent, sock, refuse, notify=told)))
             await registered.wait()
         ports = {"REF01": sockets[1].getsockname()[1], "REF02": sockets[2].getsockname()[1]}
         fakes: dict[str, Fake] = {}

@@ -58,7 +58,7 @@ def module_of_game(text: str) -> ModuleType | None:
 
 
 def is_in_file(text: str) -> bool:
-    """Whether a game that a user names is in a file. Other programs have to be told of it."""
+    """Whether a game that a user names is in a file. Other programs have to be given it."""
     return _IN_FILE.fullmatch(text.strip()) is not None
 
 

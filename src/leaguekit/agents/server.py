@@ -24,7 +24,7 @@ from leaguekit.transport.server.server import Server
 # Part of a refusal: describes the bodies of which only the first MAX_BYTES are read.
 UNKNOWN = "of a body that shows no valid auth_token within them"
 _USES = {
-    "player": "A referee invites it to matches and asks for its choices, and its manager tells it how the league goes.",
+    "player": "A referee invites it to matches and asks for its choices, and its manager informs it of the league.",
     "referee": "Its manager gives it matches to play, and players may post their answers to it.",
 }
 
@@ -70,7 +70,7 @@ def agent_mcp_tools(role: Role, handler: Handler) -> Surface:
         title=f"A {role} of a league",
         instructions=(
             f"This is a {role} in a league of agents that speak league.v2. {_USES[role]} Its tools are those "
-            "messages, and want the token of whoever may send them. To look at the league, ask its manager instead."
+            "messages, and need the token of the sender. To look at the league, ask its manager instead."
         ),
         tools=method_tools(role, handler),
     )

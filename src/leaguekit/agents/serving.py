@@ -45,19 +45,19 @@ class Agent(Protocol):
     async def close(self) -> None: ...
 
 
-async def play(agent: Agent, stop: asyncio.Event, *, stay: bool, tell: Callable[[str], None]) -> None:
+async def play(agent: Agent, stop: asyncio.Event, *, stay: bool, notify: Callable[[str], None]) -> None:
     """Register an agent that is served already, and wait until its league is over.
 
     With ``stay``, wait for ``stop`` as well.
     """
     name = agent.registrar.name
     identity = await agent.register()
-    tell(f"{name} is registered")
+    notify(f"{name} is registered")
     # Now, while other agents still register. In the first round all agents are called at once.
     prepare_decoders(agent.registrar.role)
     with log_to(agent.registrar.folder(identity.league_id) / "log.jsonl", identity.agent_id):
         await agent.finished.wait()
-        tell(f"{name}: the league is over")
+        notify(f"{name}: the league is over")
         if stay:
             await stop.wait()
 
@@ -69,11 +69,11 @@ async def serve(
     stop: asyncio.Event | None = None,
     *,
     stay: bool = False,
-    tell: Callable[[str], None] = lambda _text: None,
+    notify: Callable[[str], None] = lambda _text: None,
 ) -> bool:
     """Register an agent, and serve it until its league is over or ``stop`` is set. Return whether the league is over.
 
-    With ``stay``, serve until ``stop`` is set, even if the league is over. ``tell`` is called with a sentence about
+    With ``stay``, serve until ``stop`` is set, even if the league is over. ``notify`` is called with a sentence about
     each step. Raises RegistrationRefused.
     """
     name, stop = agent.registrar.name, stop or asyncio.Event()
@@ -88,8 +88,8 @@ async def serve(
     )
     await server.start()
     try:
-        tell(f"{name} listens at port {server.port} and registers at {without_codes(agent.registrar.manager_url)}")
-        await run_until(stop, play(agent, stop, stay=stay, tell=tell))
+        notify(f"{name} listens at port {server.port} and registers at {without_codes(agent.registrar.manager_url)}")
+        await run_until(stop, play(agent, stop, stay=stay, notify=notify))
     finally:
         await server.stop()
         await agent.close()

@@ -149,11 +149,11 @@ def run(options: argparse.Namespace) -> int:
     _check_options(options)
     policy = program.policy_for(options)
     policy = policy.trusting(options.url) if options.url else policy
-    telling = reports.TextReport()
+    text_report = reports.TextReport()
 
     def heard(outcome: Outcome) -> None:
         if not options.json and (outcome.state == "failed" or not options.quiet):
-            _print(telling.lines_for(outcome))
+            _print(text_report.lines_for(outcome))
 
     settings = CheckSettings(
         timeout_seconds=options.timeout, full=options.full, on_progress=program.print_notice, on_outcome=heard
@@ -174,7 +174,7 @@ def run(options: argparse.Namespace) -> int:
         elif options.quiet:
             _print([*reports.summary(report)][-1:])
         else:
-            _print([*telling.remaining_lines(), "", *reports.summary(report)])
+            _print([*text_report.remaining_lines(), "", *reports.summary(report)])
         if options.junit is not None:
             _write(options.junit, reports.as_junit(report))
         return report.exit_code

@@ -202,7 +202,7 @@ def _activity(live: Live, now: datetime, start: int, end: int, available: int) -
     return lines[:available]
 
 
-def _pairings(live: Live, start: int, most: int) -> dict[str, Lines]:
+def _pairings(live: Live, start: int, max_rows: int) -> dict[str, Lines]:
     """The stages of a bracket that are not decided, or its last; the challengers; or the round drawn last.
 
     Each is by its label.
@@ -214,12 +214,12 @@ def _pairings(live: Live, start: int, most: int) -> dict[str, Lines]:
     is_bracket = live.league.view == "bracket"
     shown: dict[str, Lines] = {}
     if live.league.view == "challengers":
-        return {_challenger_head(found): _opponents(found, start, most) for _, found in sorted(stages.items())}
+        return {_challenger_head(found): _opponents(found, start, max_rows) for _, found in sorted(stages.items())}
     for stage, pairings in sorted(stages.items()):
         known = [one for one in pairings if one.a is not None or one.b is not None]
         is_open = any(one.winner is None for one in pairings)
         if known and (stage == last or is_open or not is_bracket):
-            shown[known[0].label] = _limit_rows([[Cell(start, pairing_text(one))] for one in known], most, start)
+            shown[known[0].label] = _limit_rows([[Cell(start, pairing_text(one))] for one in known], max_rows, start)
     return shown
 
 
@@ -230,13 +230,13 @@ def _challenger_head(pairings: list[Pairing]) -> str:
     return f"{add_player_names(pairings[0].label, names)}: {tally(marks)}"
 
 
-def _opponents(pairings: list[Pairing], start: int, most: int) -> Lines:
+def _opponents(pairings: list[Pairing], start: int, max_rows: int) -> Lines:
     """The opponents of a challenger, each with what the challenger made of the matches. Those to come are the last."""
     rows: Lines = []
     for one in sorted(pairings, key=lambda one: not one.games or one.games[0].marks is None):
         marks = "".join("·" if game.marks is None else game.marks[0].replace("-", "−") for game in one.games)
         rows.append([Cell(start, marks, "bold"), Cell(start + 4, "" if one.b is None else _name(one.b))])
-    return _limit_rows(rows, most, start)
+    return _limit_rows(rows, max_rows, start)
 
 
 def pairing_text(one: Pairing) -> str:

@@ -352,10 +352,10 @@ async def in_turn(
     # Nothing listens while this waits, so that a proxy takes the other manager. A port in use is an error at once.
     listen(options.host, options.port).close()
 
-    def tell(sentence: str) -> None:
+    def notify(sentence: str) -> None:
         program.print_notice(f"{datetime.now().astimezone():%H:%M:%S}  {sentence}")
 
-    release = await run_until(stop, stand_by(store, tell))
+    release = await run_until(stop, stand_by(store, notify))
     if release is None:
         return stop.exit_code
     try:

@@ -173,7 +173,7 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
             endpoint,
             seed=options.seed,
             wanted_id=options.wanted_id,
-            tell=program.print_notice,
+            notify=program.print_notice,
             profile=options.profile,
         )
 
@@ -181,7 +181,7 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
         if options.relay is not None:
             line = RelayClient(world, mcp_url(options.relay), player.name)
             endpoint = await run_until(stop, line.open())
-            if endpoint and await serve_relayed(make_agent(endpoint), line, stop, tell=program.print_notice):
+            if endpoint and await serve_relayed(make_agent(endpoint), line, stop, notify=program.print_notice):
                 return 0
             return 130
         options.host = program.HOST if options.host is None else options.host

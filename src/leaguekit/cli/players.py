@@ -160,7 +160,7 @@ class _PlayerGroup:
             raise CommandError(self._refusals[0])
         program.print_notice(f"{self._registered} players are registered")
         registered = [agent for agent in self._agents if agent.identity is not None]
-        # One log for all players: the match and the conversation in a record tell whose it is.
+        # One log for all players: the match and the conversation in a record show whose it is.
         folder = registered[0].registrar.folder(registered[0].league_id).with_name("players")
         with log_to(folder / "log.jsonl", "players"):
             await asyncio.gather(*(agent.finished.wait() for agent in registered))

@@ -267,5 +267,5 @@ async def serve_agent(
     agent: Agent, served: socket.socket, refuse: Refuse, stop: Stop, *, is_quiet: bool = False
 ) -> int:
     """Serve a player or a referee until its league is over. Returns the exit code."""
-    is_over = await serve(agent, served, refuse, stop, tell=(lambda _text: None) if is_quiet else print_notice)
+    is_over = await serve(agent, served, refuse, stop, notify=(lambda _text: None) if is_quiet else print_notice)
     return 0 if is_over else 130

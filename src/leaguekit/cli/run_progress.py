@@ -263,8 +263,8 @@ def _match_sentence(match: dict[str, Any]) -> str:
         outcome = f"{'nobody wins' if winner is None else outcome} ({result['details'].get('ruling', status)})"
     if payoffs := result["details"].get("payoffs"):
         outcome += f", {payoffs[a]:g} to {payoffs[b]:g}"
-    told = [sanitize_line(result["details"]["choices"].get(player) or "-") for player in (a, b)]
-    choices = [shorten(choice, MAX_CHOICES_WIDTH) for choice in told]
+    texts = [sanitize_line(result["details"]["choices"].get(player) or "-") for player in (a, b)]
+    choices = [shorten(choice, MAX_CHOICES_WIDTH) for choice in texts]
     number = result["details"].get("drawn_number")
     drawn = "" if number is None else f", number {number}"
     return f"{match['match_id']:6} {a} ({choices[0]}) – {b} ({choices[1]}){drawn}: {outcome}"

@@ -82,7 +82,7 @@ Faults are for the whole system in virtual time: network (delays, losses, repeat
 moment), outage (hosts that are cut off), all (these, and slow or full disks and clocks that jump). With standby there
 are two managers with one PostgreSQL. They are killed, stopped, cut off and handed over, and the database is restarted,
 slow and away. A league that fails is printed with the command that replays it: it did not end, its log or table breaks
-a rule, a player was told another result than was recorded, an agent failed by itself, or no manager served the league
+a rule, a player was sent another result than was recorded, an agent failed by itself, or no manager served the league
 although one could. Ctrl-C prints the results so far.
 """
 

@@ -121,7 +121,7 @@ class SimulationRun(Generic[CountedT]):
     ) -> None:
         """Play until all seeds are counted, it is decided, or Ctrl-C is pressed.
 
-        ``share`` is how much is done, and ``describe`` tells the same in words, for a number of seconds.
+        ``share`` is how much is done, and ``describe`` says the same in words, for a number of seconds.
         """
         # Its parts are of its kind.
         counted: Any = self.counted

@@ -1,4 +1,4 @@
-"""Prints on the terminal of a manager where its league stands, and which silent players it waits for."""
+"""Prints on the terminal of a manager how far its league is, and which silent players it waits for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Limits for a class. docs/settings.md explains them.
 CLASS_LIMITS = "announce_lead=5 choice_seconds=5 max_retries=1 retry_seconds=1"
-# If the tries of one move take longer, the operator is told how to set shorter limits.
+# If the tries of one move take longer, a line says how to set shorter limits.
 LONG_SECONDS = 30.0
 
 

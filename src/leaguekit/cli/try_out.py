@@ -128,7 +128,7 @@ class _FriendlyMatch:
         try:
             return self._opened.enter_context(contextlib.closing(listen(host, port)))
         except CannotListen as error:
-            raise CommandError(f"{error} With another --port, tell the agent that its manager is there.") from None
+            raise CommandError(f"{error} With another --port, give the agent that port as its manager's.") from None
 
     def _server(self, agent: Agent, name: str, refuse: Refuse) -> Server:
         return agent_server(agent.answer, [self._sockets[name]], refuse, admits=agent.admits, caller=agent.caller)

@@ -21,7 +21,7 @@ WIN, DRAW, LOSS = 3, 1, 0
 
 
 class FormatError(ValueError):
-    """A format does not exist, cannot be set up so, or cannot pair so many players. The text says what to do."""
+    """A format does not exist, has wrong arguments, or cannot pair this number of players. The text says what to do."""
 
 
 class Scoring(NamedTuple):
@@ -167,7 +167,7 @@ class Format(ABC):
         return self.advancement
 
     def fault(self, players: int) -> str | None:
-        """Why so many players cannot play in this format; None if they can."""
+        """Why this number of players cannot play in this format; None if they can."""
         if self.max_players is not None and players > self.max_players:
             return f"{self.name} has at most {self.max_players} players, not {players:,}"
         return None

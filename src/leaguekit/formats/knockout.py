@@ -203,7 +203,7 @@ def _bracket(entrants: tuple[str, ...]) -> list[str | None]:
 
 
 def _label(players: int) -> str:
-    """What a stage of so many places is called."""
+    """What a stage with this number of places is called."""
     return _STAGES.get(players, f"Round of {players}")
 
 

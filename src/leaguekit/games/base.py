@@ -91,7 +91,7 @@ class Game(ABC, Generic[PositionT]):
 
     @abstractmethod
     def to_move(self, position: PositionT) -> tuple[Mover, ...]:
-        """Who moves now: both sides at once, one of them, chance alone, or nobody when the game is over."""
+        """The sides that move now: both at once, one of them, chance alone, or none when the game is over."""
 
     @abstractmethod
     def question(self, position: PositionT, side: Side) -> Question:

@@ -20,7 +20,7 @@ SHORTENED = "…"
 
 
 class UnknownChance(ValueError):
-    """The choices of a match do not tell its record, because chance moved in it."""
+    """The record does not follow from the choices of a match, because chance moved in it."""
 
 
 def move_text(move: Any) -> str:

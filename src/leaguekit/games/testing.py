@@ -226,7 +226,7 @@ def _check_variation(game: Game[Any], played: list[Any], varied: list[Moves], mo
 
 
 def _asked_of(game: Game[Any], position: Any, side: Side) -> str:
-    """What a side is told beside its view: its question, and what is wrong with a move."""
+    """What a side is shown beside its view: its question, and what is wrong with a move."""
     question = game.question(position, side) if side in game.to_move(position) else None
     return _text([question, _fault(game, position, side, None)])
 
@@ -281,7 +281,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _check_shape(game: Game[Any], position: Any) -> None:
-    """Whether everything that the game tells of a position is of the right kind."""
+    """Whether everything that the game says of a position is of the right kind."""
     movers = game.to_move(position)
     _require(movers in _TURNS, f"to_move must be (), ('A',), ('B',), ('A', 'B') or ('chance',), got {movers!r}")
     outcome = game.outcome(position)

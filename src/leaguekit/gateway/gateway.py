@@ -356,7 +356,7 @@ class Gateway:
         return seat_id if seat_id in self.seats else None
 
     async def league(self, host: str) -> PublicLeague:
-        """The league's state and table, at most a second old. Raises TooManyWaiting."""
+        """The league's state and table, at most one second old. Raises TooManyWaiting."""
         loop = asyncio.get_running_loop()
         if self._league is None or loop.time() >= self._league[0]:
             asking: asyncio.Future[PublicLeague] = asyncio.ensure_future(self._ask_league())
@@ -459,7 +459,7 @@ def _recipient(peer: Peer) -> str | None:
 
 
 def _seat_id(code: str) -> str:
-    """The id of the seat with a code, in whatever way the code was typed."""
+    """The id of the seat with a code, however the code was typed."""
     return endpoint_id("seat", codes.verifier("seat", code).hex())
 
 

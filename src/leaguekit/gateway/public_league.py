@@ -43,7 +43,7 @@ class LeagueStatus(Struct):
 
 
 class PublicLeague(Struct, kw_only=True):
-    """What everybody may know of the league. A manager that is not ours does not tell its status to everybody."""
+    """What everybody may know of the league. Another manager than ours may not show its status."""
 
     league_id: str | None
     standings: list[m.Standing]

@@ -184,7 +184,7 @@ class Seat:
         return self._status() in ("your_turn", "over") or self.refused is not None
 
     def submit(self, turn_id: str, move: Any) -> Any:
-        """Make a move, and return the legal move that it stands for. Raises MoveRefused."""
+        """Make a move, and return the legal move that it means. Raises MoveRefused."""
         turn = self._turns.get(turn_id)
         if turn is None or turn.move.done():
             newest = next(reversed(self._turns), None)

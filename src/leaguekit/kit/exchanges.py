@@ -44,7 +44,7 @@ PROGRESS_SECONDS = 10.0
 
 
 class Unreadable(NamedTuple):
-    """Stands for the value of a text that is not JSON."""
+    """The value of a text that is not JSON."""
 
     why: str
 
@@ -164,7 +164,7 @@ class RecordingClient:
         except CallFailed as error:
             failure = f"{NO_ANSWER} ({error.code}): {error}"
         except CallerLate as late:
-            raise NotRun(f"this machine was too busy to tell: {late}") from late
+            raise NotRun(f"this machine was too busy to measure that: {late}") from late
         return Exchange(url, body, call_id, seconds, answer, failure, loop.time() - began)
 
     async def call(

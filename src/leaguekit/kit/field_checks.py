@@ -44,7 +44,7 @@ _LINE = re.compile(r"(\d{3}-L)(\d{4})")
 
 
 class StartsWith(str):
-    """Stands for a wanted value: any text that starts with this one."""
+    """A wanted value: any text that starts with this one."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ class MessagesByName(dict[str, list[ReceivedMessage]]):
 
 
 class Field(NamedTuple):
-    """A field of a message. ``[]`` in its path stands for every member of a list."""
+    """A field of a message. ``[]`` in its path means every member of a list."""
 
     path: str
     sentence: str
@@ -148,7 +148,7 @@ def _object_in(schema: Schema, root: Schema) -> Schema:
 
 
 def values(message: Any, path: str) -> list[Any]:
-    """Return the values at a path: one, or one for each member of a list. MISSING stands for an absent value."""
+    """Return the values at a path: one, or one for each member of a list. MISSING is the value of an absent one."""
     found = [message]
     for step in path.replace("[]", ".[]").split("."):
         if step == "[]":

@@ -30,7 +30,7 @@ _ATTEMPT = 1
 
 
 def assigned_player(player_id: str, url: str, history: Iterable[PastMatch] = ()) -> m.AssignedPlayer:
-    """Return a player as its referee is told of it, without tokens."""
+    """Return a player as the assignment names it to its referee, without tokens."""
     return m.AssignedPlayer(player_id=player_id, endpoint=url, state="ACTIVE", record=record_of(history))
 
 
@@ -61,10 +61,10 @@ def unregistered_player(
     url: str,
     *,
     seed: int | None = None,
-    tell: Callable[[str], None] = lambda _text: None,
+    notify: Callable[[str], None] = lambda _text: None,
 ) -> PlayerAgent:
     """Return a player under an id that no manager gave it. It accepts the messages of every referee."""
-    agent = PlayerAgent(player, world, "", url, seed=seed, tell=tell)
+    agent = PlayerAgent(player, world, "", url, seed=seed, notify=notify)
     agent.registrar.identity = Identity(agent_id=player_id, auth_token=None, league_id=LEAGUE)
     agent.league_id = LEAGUE
     return agent

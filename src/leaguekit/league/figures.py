@@ -246,7 +246,7 @@ def _luck_sentence(league: League) -> str:
 
 
 def _payoff_sentence(league: League) -> str:
-    """A sentence about what the tests and the ratings do not tell; empty if the table is not ranked by payoff."""
+    """A sentence about what the tests and the ratings leave open; empty if the table is not ranked by payoff."""
     by_payoff = "Tests and ratings count wins, draws and losses. They say nothing about payoffs, which rank the table."
     return "" if league.settings.payoff_range is UNSET else by_payoff
 
@@ -259,7 +259,7 @@ def _difference_sentence(league: League, found: Equality | None, players: int) -
         )
         return
     if found is None:
-        yield "No rated match has been played yet, so there is nothing to tell from chance."
+        yield "No rated match has been played yet, so there is nothing to compare with chance."
         return
     alike = f"{players} players who are all alike would differ as much {_frequency(found.chance)}."
     if found.chance < SIGNIFICANCE_LEVEL:
@@ -276,7 +276,7 @@ def _champion_sentences(
     first = lines[0].player_id
     leader = f"The {'champion' if league.state == 'LEAGUE_COMPLETED' else 'leader'}, {first},"
     alike = f"if all were equally strong, one of them would do so well {_frequency(chance, 'up to ')}."
-    yield f"{leader} {'can' if chance < SIGNIFICANCE_LEVEL else 'cannot'} be told from chance: {alike}"
+    yield f"{leader} {'can' if chance < SIGNIFICANCE_LEVEL else 'cannot'} be distinguished from chance: {alike}"
     if _luck_sentence(league):
         return
     second = lines[1].player_id

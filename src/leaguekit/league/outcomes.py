@@ -130,13 +130,13 @@ def read_record(kept: bytes | None, details: ResultDetails) -> list[Moves] | Non
 
 def _play_again(game: Game[Any], match: Match, details: ResultDetails, posted: Sequence[Moves] | None) -> _Played:
     """Play a match again: by the record that was posted, by that of its report, or by its choices."""
-    told = posted
-    if told is None and details.record is not UNSET:
+    given = posted
+    if given is None and details.record is not UNSET:
         # A step with other keys is not legal, and playing it again says so.
-        told = cast("list[Moves]", details.record)
-    record, places = list[Moves](told or ()), [game.start()]
+        given = cast("list[Moves]", details.record)
+    record, places = list[Moves](given or ()), [game.start()]
     try:
-        if told is not None:
+        if given is not None:
             places += islice(positions(game, record), 1, None)
         else:
             choices: dict[Side, str | None] = {"A": details.choices.get(match.a), "B": details.choices.get(match.b)}
@@ -159,9 +159,9 @@ def _check_outcome(
         raise _Doubtful("the record of the match is missing")
     has_record = posted is not None or details.record is not UNSET
     if not has_record and None in (details.choices.get(match.a), details.choices.get(match.b)):
-        raise _Doubtful("the referee did not tell what was chosen")
+        raise _Doubtful("the referee did not report what was chosen")
     if isinstance(played.error, UnknownChance):
-        raise _Doubtful("the referee did not tell what was drawn")
+        raise _Doubtful("the referee did not report what was drawn")
     outcome = None if played.error else game.outcome(played.positions[-1])
     if outcome is None:
         why = str(played.error or f"{awaited(game, played.positions[-1])} has not chosen")

@@ -79,23 +79,24 @@ def stages(league: League) -> list[Stage]:
     return [round_stage(league, len(league.rounds))] if league.draws_rounds and league.rounds else []
 
 
-def visible_stages(league: League, most: int) -> list[Stage]:
-    """The stages of a bracket with at most so many places; of a round at most so many pairings, and players without.
+def visible_stages(league: League, limit: int) -> list[Stage]:
+    """The part of the stages that a front page shows.
 
-    Of all challengers together it is at most four times as many.
+    Of a bracket these are the stages with at most ``limit`` pairings. Of a round there are at most ``limit`` pairings,
+    and at most ``limit`` players without an opponent. All challengers together have four times as many.
     """
     found, view = stages(league), view_of(league)
     if view == "bracket":
-        return [stage for stage in found if len(stage.pairings) <= most]
+        return [stage for stage in found if len(stage.pairings) <= limit]
     if view == "challengers":
-        most = 4 * most // len(found)
-    return [stage._replace(pairings=_limited(stage.pairings, most)) for stage in found]
+        limit = 4 * limit // len(found)
+    return [stage._replace(pairings=_limited(stage.pairings, limit)) for stage in found]
 
 
-def _limited(pairings: list[Pairing], most: int) -> list[Pairing]:
+def _limited(pairings: list[Pairing], limit: int) -> list[Pairing]:
     met = [pairing for pairing in pairings if pairing.alone is None]
     alone = [pairing for pairing in pairings if pairing.alone is not None]
-    return met[:most] + alone[:most]
+    return met[:limit] + alone[:limit]
 
 
 def round_stage(league: League, round_id: int) -> Stage:

@@ -83,8 +83,8 @@ def _player_registered(event: e.PlayerRegistered, league: League) -> Iterator[Di
             raise ImpossibleEvent("a player's id such as P01", repr(name))
         if not league.is_open and not (event.by_operator and _may_take_late_player(league)):
             raise ImpossibleEvent("no new players after the start", f"the new player {name}")
-        if len(league.table.rows) >= (most := league.settings.max_players):
-            yield Discrepancy(f"at most {most} players", f"one more, {name}")
+        if len(league.table.rows) >= (limit := league.settings.max_players):
+            yield Discrepancy(f"at most {limit} players", f"one more, {name}")
     elif known.out is not None:
         raise ImpossibleEvent(f"no return of {name}, which has left the league", "its registration")
     if event.seat is not None and event.seat not in league.seats:
@@ -105,8 +105,8 @@ def _referee_registered(event: e.RefereeRegistered, league: League) -> Iterator[
     if name not in league.referees:
         if not valid(RefereeId, name):
             raise ImpossibleEvent("a referee's id such as REF01", repr(name))
-        if len(league.referees) >= (most := league.settings.max_referees):
-            yield Discrepancy(f"at most {most} referees", f"one more, {name}")
+        if len(league.referees) >= (limit := league.settings.max_referees):
+            yield Discrepancy(f"at most {limit} referees", f"one more, {name}")
     yield from _conflicts_with_others(name, event, league)
 
 

@@ -24,7 +24,7 @@ def match_count(settings: Settings, players: int) -> int:
 
 
 def start_fault(settings: Settings, players: int) -> str | None:
-    """Why the format does not let a league of so many players start; None if it does."""
+    """Why the format does not let a league with this number of players start; None if it does."""
     made = settings.known_format
     return format_fault(settings) if made is None else made.fault(players)
 

@@ -82,8 +82,11 @@ def _spread(triangle: Matrix, decided: Sequence[tuple[int, int]], winners: int) 
 
 
 def _leagues(matches: int, winners: int) -> Sequence[int]:
-    """The winners of all possible leagues with so many decided matches; if these are too many, of the real one and of
-    some that are drawn by a hash, so that the same league always gives the same figures."""
+    """The winners of all possible leagues with this number of decided matches.
+
+    If these are too many, they are those of the real league and of some that are drawn by a hash. So the same league
+    always gives the same figures.
+    """
     possible = 1 << matches
     if possible <= _LEAGUES + 1:
         return range(possible)

@@ -9,8 +9,8 @@ players are cached until one of these players gets other points. A Sonneborn–B
 opponent. A cached score is corrected by the changes of points since it was computed.
 
 The lot is a SHA-256 of the text ``<seed in hex>:lot:<player id>``; the lower one is first. No draw of a match is made
-from such a text, so the lot tells nothing about the draws. Lots are drawn when the league starts: before that a player
-could register several times and keep the best.
+from such a text, so the lot reveals nothing about the draws. Lots are drawn when the league starts. Before that, a
+player could register several times and keep the best.
 """
 
 from __future__ import annotations

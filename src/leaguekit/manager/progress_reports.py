@@ -1,4 +1,4 @@
-"""Where the matches in play stand, by the progress reports of their referees, and which players are silent."""
+"""How far the matches in play are, by the progress reports of their referees, and which players are silent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ProgressReports:
         self.silence_listeners: list[Callable[[m.MatchProgress], None]] = []
 
     def note(self, report: m.MatchProgress) -> None:
-        """Take a referee's report of where a match stands. A player is silent if it is asked again, or thinks long."""
+        """Take a referee's report of how far a match is. A player is silent if it is asked again, or thinks long."""
         self.latest[report.match_id] = report
         self._silent.pop(report.match_id, None)
         if not report.missing:

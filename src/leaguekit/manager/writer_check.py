@@ -21,7 +21,7 @@ CONFIRMED_SECONDS = 4.0
 
 
 class WriterCheck:
-    """The confirmations of one log. ``on_failure`` is called when this program is its writer no more."""
+    """The confirmations of one log. ``on_failure`` is called when this program is not its writer any more."""
 
     def __init__(self, shared: SharedLog, on_failure: Callable[[BaseException], None]) -> None:
         # Called with each new ``problem``, and with None when the log can be written again.
@@ -29,7 +29,7 @@ class WriterCheck:
         self._shared = shared
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
-        self._told: str | None = None
+        self._reported: str | None = None
         self._task = self._loop.create_task(self._run())
 
     async def close(self) -> None:
@@ -63,21 +63,21 @@ class WriterCheck:
                     while not confirming.done():
                         await asyncio.wait([confirming], timeout=PAUSE_SECONDS)
                         if not confirming.done():
-                            self._tell()
+                            self._notify()
                 finally:
                     confirming.cancel()
                 confirming.result()
-                self._tell()
+                self._notify()
                 await asyncio.sleep(PAUSE_SECONDS)
         except StoreError as error:
             self._on_failure(error)
 
-    def _tell(self) -> None:
-        """Tell the listeners that there is a problem, or that it has passed."""
+    def _notify(self) -> None:
+        """Call the listeners when there is a new problem, or when it has passed."""
         problem = self.problem
-        if (problem is None) == (self._told is None):
+        if (problem is None) == (self._reported is None):
             return
-        self._told = problem
+        self._reported = problem
         log.warning("the store answers again" if problem is None else f"the league waits for its store: {problem}")
         for listener in self.listeners:
             listener(problem)

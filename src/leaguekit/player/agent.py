@@ -65,7 +65,7 @@ class PlayerAgent:
     """One player in one league. Serve ``handle``, ``register``, and wait until it is ``finished``.
 
     ``seed`` makes the random numbers of the strategy repeatable. ``wanted_id`` asks for an id, which a manager may
-    grant. ``tell`` is called with texts for the author: replaced moves, and the end of the league. A strategy that
+    grant. ``notify`` is called with texts for the author: replaced moves, and the end of the league. A strategy that
     ``never_blocks`` runs in the event loop that serves the player. The ``profile`` "open" is for managers and referees
     that deviate from the documents.
     """
@@ -79,7 +79,7 @@ class PlayerAgent:
         *,
         seed: int | None = None,
         wanted_id: str | None = None,
-        tell: Callable[[str], None] = lambda _text: None,
+        notify: Callable[[str], None] = lambda _text: None,
         never_blocks: bool = False,
         profile: Profile = "spec",
     ) -> None:
@@ -93,7 +93,7 @@ class PlayerAgent:
             protocol_version=PROTOCOL_VERSION,
         )
         self.finished = asyncio.Event()
-        self._tell = tell
+        self._notify = notify
         self._reports: Counter[str] = Counter()
         self._open_profile: OpenPlayerProfile | None = None
         send: SendRegistration = ask
@@ -113,7 +113,7 @@ class PlayerAgent:
         self.standings: list[m.Standing] = []
         self._callers = CallerChecks(self.registrar)
         self.caller_verifier = self._callers.verifier
-        self._chooser = MoveChooser(player, world, seed=seed, tell=tell, never_blocks=never_blocks)
+        self._chooser = MoveChooser(player, world, seed=seed, notify=notify, never_blocks=never_blocks)
         # The number of moves by origin, and the first moves that were replaced because the strategy failed.
         self.origins, self.replaced = self._chooser.origins, self._chooser.replaced
         self._history = MatchHistory(player, world)
@@ -182,7 +182,7 @@ class PlayerAgent:
 
     def _inform(self, text: str) -> None:
         log.info("%s", text)
-        self._tell(text)
+        self._notify(text)
 
     async def close(self) -> None:
         """Write what still has to be written."""
@@ -223,7 +223,7 @@ class PlayerAgent:
         if count.bit_count() == 1:
             times = "" if count == 1 else f" ({count} times)"
             log.info("%s%s", text, times)
-            self._tell(f"{self.player.name}: {text}{times}")
+            self._notify(f"{self.player.name}: {text}{times}")
 
     def admits(self, beginning: bytes, _peer: Peer) -> bool:
         """Whether the rest of a large body is read. It is, if the manager or a referee may have sent it."""
@@ -305,9 +305,9 @@ class PlayerAgent:
         moves = f" Moves since it was started: {self.origins}." if self.origins.total else ""
         log.info("The league is over%s.%s", place and f"; {place}", moves, extra=log_fields(message))
         if place and not self.finished.is_set():
-            self._tell(place)
+            self._notify(place)
         if moves and not self.finished.is_set():
-            self._tell(f"Moves of {self.player.name} since it was started: {self.origins}")
+            self._notify(f"Moves of {self.player.name} since it was started: {self.origins}")
         self.finished.set()
         return m.LeagueCompletedAck(**fields)
 
@@ -321,7 +321,7 @@ class PlayerAgent:
             text = describe_league_error(message)
         if identity is not None or not self._has_unproven_error:
             log.info("%s", text, extra=log_fields(message))
-            self._tell(text)
+            self._notify(text)
         self._has_unproven_error = True
         return m.LeagueErrorAck(
             **m.envelope(self.registrar.sender, self.world.now(), message.conversation_id),

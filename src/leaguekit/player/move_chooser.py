@@ -48,7 +48,7 @@ class LeagueFacts(NamedTuple):
 class MoveChooser:
     """Asks the strategy of a player for moves.
 
-    ``seed`` makes the random numbers of the strategy repeatable. ``tell`` is called with a text for the author when a
+    ``seed`` makes the random numbers of the strategy repeatable. ``notify`` is called with a text for the author when a
     move was replaced. A strategy that ``never_blocks`` runs in the event loop that serves the player.
     """
 
@@ -58,7 +58,7 @@ class MoveChooser:
         world: World,
         *,
         seed: int | None,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         never_blocks: bool,
     ) -> None:
         # How many moves were the strategy's own, and the first of those that were replaced.
@@ -68,7 +68,7 @@ class MoveChooser:
         self._player = player
         self._world = world
         self._seed = seed
-        self._tell = tell
+        self._notify = notify
         self._runs_inline = never_blocks or world.inline
         self._shared_random: KeyedRandom | None = None
 
@@ -102,9 +102,9 @@ class MoveChooser:
         return decision.move, info
 
     def _note_not_own(self, call: MoveCall, decision: Decision) -> None:
-        """Keep a move that is not the strategy's own. Tell the author, unless the strategy itself says so.
+        """Keep a move that is not the strategy's own. Inform the author, unless the strategy itself says so.
 
-        The same traceback is not told twice.
+        The same traceback is not shown twice.
         """
         replaced = ReplacedMove(call.match_id, decision.move, decision.fault or decision.reason, decision.error)
         is_new = all(one.trace != replaced.trace for one in self.replaced)
@@ -115,7 +115,7 @@ class MoveChooser:
         values = (replaced.match_id, replaced.fault, replaced.move)
         error = replaced.error if is_new else None
         log.error("%s: %s; played %r instead.", *values, exc_info=error, extra=log_fields(call))
-        self._tell(str(replaced) if is_new else replaced.summary)
+        self._notify(str(replaced) if is_new else replaced.summary)
 
     def _context(self, call: MoveCall, match: OngoingMatch, facts: LeagueFacts, deadline: datetime | None) -> Context:
         question, history = question_of(call), facts.history

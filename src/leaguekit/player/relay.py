@@ -207,12 +207,12 @@ async def serve_relayed(
     stop: asyncio.Event,
     *,
     stay: bool = False,
-    tell: Callable[[str], None] = lambda _text: None,
+    notify: Callable[[str], None] = lambda _text: None,
 ) -> bool:
     """The same as ``serving.serve``, for an agent that is called through an open relay client."""
-    tell(f"{agent.registrar.name} is called through {client.gateway_url.partition('?')[0]}")
+    notify(f"{agent.registrar.name} is called through {client.gateway_url.partition('?')[0]}")
     try:
-        await run_until_first(client.serve(agent), play(agent, stop, stay=stay, tell=tell), stop.wait())
+        await run_until_first(client.serve(agent), play(agent, stop, stay=stay, notify=notify), stop.wait())
     finally:
         await client.close()
         await agent.close()

@@ -1,6 +1,6 @@
 """An example of every message of the documents, as it goes over the wire, by topic.
 
-The topics are those of the appendix of document 002. The messages tell of a league in which Ada (P01) meets Bob (P02).
+The topics are those of the appendix of document 002. In the league of these messages Ada (P01) meets Bob (P02).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TOPICS: tuple[Topic, ...] = ("registration", "gameflow", "errors")
 
 
 class Example(NamedTuple):
-    """A JSON-RPC request or answer. ``name`` is its message type, and a word that tells it from others of that type."""
+    """A JSON-RPC request or answer. ``name`` is its message type, and a word if there are others of that type."""
 
     topic: Topic
     name: str

@@ -90,7 +90,7 @@ def _explain_response(value: dict[str, Any]) -> Explanation:
     if "id" not in value:
         wrong.append(Violation("id", "E003", "missing", "the request's id", "001-L0045"))
     if error is not None and result is not None:
-        wrong.append(Violation("error", "E041", "stands beside a result", "either of the two", "001-L0051"))
+        wrong.append(Violation("error", "E041", "is beside a result", "either of the two", "001-L0051"))
     if error is not None:
         return _explain_error(error, wrong)
     if not isinstance(result, dict):

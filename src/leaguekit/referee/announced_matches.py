@@ -55,7 +55,7 @@ async def fetch_records(world: World, manager_url: str, identity: Identity, leag
     try:
         answer = await ask(world.caller, manager_url, query, m.LeagueQueryResponse, seconds=QUERY_SECONDS)
     except (CallFailed, CallerLate, RpcRefusal, ProtocolError) as error:
-        log.info("the manager does not tell the standings: %s", error)
+        log.info("the manager does not send the standings: %s", error)
         return {}
     data = answer.data.standings if answer.data else UNSET
     return {

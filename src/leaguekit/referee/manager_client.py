@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 2.0
 PROGRESS_SECONDS = 5.0
-# The manager is told of a new stage or turn after this pause. Most matches between programs are over sooner, and need
+# A new stage or turn is reported after this pause. Most matches between programs are over sooner, and need
 # no call.
 PROGRESS_DELAY_SECONDS = 0.25
 TRANSCRIPT_SECONDS = 10.0

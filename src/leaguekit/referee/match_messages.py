@@ -263,8 +263,8 @@ class MatchMessages:
         return {self._seats[side].player_id: verdict.choices.get(side) for side in SIDES}
 
     def _record(self, verdict: Verdict) -> list[m.Step] | UnsetType:
-        """The record of a match that was played, unless its choices tell it."""
-        # A number that was drawn and a choice of each side tell everything.
+        """The record of a match that was played, unless it follows from its choices."""
+        # Everything follows from the drawn number and a choice of each side.
         if not verdict.record or verdict.drawn is not None:
             return UNSET
         if is_told_by_choices(self._game, verdict.choices, verdict.record):

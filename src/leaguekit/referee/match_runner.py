@@ -215,7 +215,7 @@ class MatchRunner:
         if message.auth_token is UNSET:
             raise ProtocolError("E011")
         if not self.seats.can_verify(side):
-            raise ProtocolError("E012", "This referee was not told by which token to know the player.")
+            raise ProtocolError("E012", "The assignment did not say by which token to know the player.")
         self._check_sender(side, message)
         self._check_state(side, message)
         self.transcript.add("received", message.player_id, message, "posted by the player itself")

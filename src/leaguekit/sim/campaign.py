@@ -41,10 +41,10 @@ MAX_LOG_LINES = 40
 _PROGRESS_SECONDS = 0.5
 SUCCESS = (
     "In every league all matches have a result, which counts once and is what the rules make of the moves. The table "
-    "follows from the results, and the players were told the same. No agent failed by itself."
+    "follows from the results, and is what the players were sent. No agent failed by itself."
 )
 FAILURES = (
-    "A league has failed if it did not end, if its log or its table breaks a rule, if a player was told another "
+    "A league has failed if it did not end, if its log or its table breaks a rule, if a player was sent another "
     "result, or if an agent failed by itself. `to replay it` is the command that plays it again."
 )
 

@@ -264,8 +264,8 @@ class Database:
 
     def _read(self, query: str, arguments: Sequence[Any]) -> list[tuple[Any, ...]]:
         if query == postgres_reader.READ:
-            after, most = arguments
-            events = self.disk.events[after : None if most is None else after + most]
+            after, limit = arguments
+            events = self.disk.events[after : None if limit is None else after + limit]
             return [*enumerate(events, after + 1)]
         if query == postgres_reader.KEPT:
             return [(self.disk.kept[name],) for name in arguments if name in self.disk.kept]

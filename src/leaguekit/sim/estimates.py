@@ -59,11 +59,11 @@ class Estimate(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """What is counted for a match: how much above the lowest value, in units. ``most`` is the highest count."""
+    """What is counted for a match: how much above the lowest value, in units. ``maximum`` is the highest count."""
 
     lowest: float
     unit: int
-    most: int
+    maximum: int
 
     @classmethod
     def of_payoffs(cls, lowest: float, highest: float) -> Scale:
@@ -187,14 +187,14 @@ class Sums(Struct):
             return None
         products = self.points_squared[at], self.points_matches[at], self.points_matches[at], self.matches_squared[at]
         total = points, matches
-        return self._ratio(points, matches, _spread(total, total, products, self.scale.most, is_same=True))
+        return self._ratio(points, matches, _spread(total, total, products, self.scale.maximum, is_same=True))
 
     def difference(self, a: int, b: int) -> Estimate:
         """The points per match of ``a`` minus those of ``b``. The confidence is that of all such intervals together."""
         (points_a, matches_a), (points_b, matches_b) = self.total(a), self.total(b)
         mean = points_a / matches_a - points_b / matches_b
         centre = self._centre(points_a, matches_a) - self._centre(points_b, matches_b)
-        return self._estimate(mean, centre, self._error(a, b), self.pairs, least=-self.scale.most)
+        return self._estimate(mean, centre, self._error(a, b), self.pairs, least=-self.scale.maximum)
 
     def detectable(self) -> float | None:
         """The smallest true difference that is found with probability ``POWER``, between any two strategies.
@@ -208,7 +208,7 @@ class Sums(Struct):
         matches = min(self.total(a)[1] for a in range(self.size))
         found = error * (_quantile(self.pairs, self.leagues - 1) + _student(POWER, self.leagues - 1))
         found *= (matches + 2 * _ADDED) / matches
-        return self.scale.difference(found) if found <= self.scale.most else None
+        return self.scale.difference(found) if found <= self.scale.maximum else None
 
     def _ratio(self, points: int, matches: int, spread: float) -> Estimate:
         error = math.sqrt(self._correction * spread)
@@ -221,7 +221,7 @@ class Sums(Struct):
             return Estimate(value(mean))
         margin = _quantile(family, self.leagues - 1) * error
         low, high = min(centre - margin, mean), max(centre + margin, mean)
-        return Estimate(value(mean), (value(max(low, least)), value(min(high, self.scale.most))))
+        return Estimate(value(mean), (value(max(low, least)), value(min(high, self.scale.maximum))))
 
     def _error(self, a: int, b: int) -> float:
         """The standard error of a difference."""
@@ -232,11 +232,11 @@ class Sums(Struct):
         there, back = a * self.size + b, b * self.size + a
         mixed = self.mixed_products[there], self.mixed_products[back]
         products = self.products[there], *mixed, self.match_products[there]
-        return _spread(self.total(a), self.total(b), products, self.scale.most, is_same=a == b)
+        return _spread(self.total(a), self.total(b), products, self.scale.maximum, is_same=a == b)
 
     def _centre(self, points: int, matches: int) -> float:
         """The centre of an interval."""
-        return (points + _ADDED * self.scale.most) / (matches + 2 * _ADDED)
+        return (points + _ADDED * self.scale.maximum) / (matches + 2 * _ADDED)
 
     @property
     def _correction(self) -> float:
@@ -267,7 +267,7 @@ def _meetings_of(matches: list[int], size: int) -> _Meetings:
 
 
 def _spread(
-    a: tuple[int, int], b: tuple[int, int], products: tuple[int, int, int, int], most: int, *, is_same: bool
+    a: tuple[int, int], b: tuple[int, int], products: tuple[int, int, int, int], maximum: int, *, is_same: bool
 ) -> float:
     """The covariance of two ratios of points to matches, by the sums over leagues.
 
@@ -276,12 +276,12 @@ def _spread(
     arithmetic is exact up to the division.
     """
     (points_a, matches_a), (points_b, matches_b) = (
-        (points + _ADDED * most, matches + 2 * _ADDED) for points, matches in (a, b)
+        (points + _ADDED * maximum, matches + 2 * _ADDED) for points, matches in (a, b)
     )
     both, a_by_b, b_by_a, matches = products
-    both += _ADDED * most**2 * is_same
-    a_by_b += _ADDED * most
-    b_by_a += _ADDED * most
+    both += _ADDED * maximum**2 * is_same
+    a_by_b += _ADDED * maximum
+    b_by_a += _ADDED * maximum
     matches += 2 * _ADDED
     scale = matches_a * matches_b
     above = both * scale - a_by_b * matches_a * points_b - b_by_a * points_a * matches_b + matches * points_a * points_b

@@ -19,7 +19,7 @@ FaultKind = Literal["none", "network", "crash", "outage", "all", "standby"]
 # Player n listens at this port + n.
 FIRST_PLAYERS_PORT = 8100
 NETWORK_FAULTS: tuple[NetworkFault, ...] = ("lost", "refused", "reset", "mute", "twice")
-# The manager that stands by, if there is one.
+# The standby manager, if there is one.
 SECOND_MANAGER = "manager 2"
 # What each fault is. ``rematch`` and ``seat`` are what the operator does about some, and a late player is its decision.
 MEANINGS = {
@@ -120,7 +120,7 @@ class FaultPlan:
     outages: list[Outage] = field(default_factory=list)
     # Only if there are two managers.
     host_faults: list[HostFault] = field(default_factory=list)
-    # The last agent is a player that the operator adds when so many rounds are drawn. 0: no player is late.
+    # The last agent is a player that the operator adds when this number of rounds is drawn. 0: no player is late.
     late_after_rounds: int = 0
 
     def random_for(self, *purpose: object) -> Random:

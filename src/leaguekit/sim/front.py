@@ -15,7 +15,7 @@ from leaguekit.transport.base import CallerLate, CallFailed, HttpAnswer, NoAnswe
 
 HEALTH = "/health"
 CHECK_SECONDS, CHECK_TIMEOUT_SECONDS = 1.0, 1.0
-# After so many checks that fail, a manager gets no more requests.
+# After this number of failed checks, a manager gets no more requests.
 MAX_FAILED_CHECKS = 2
 # Longer than any caller waits.
 PASS_SECONDS = 50.0
@@ -63,7 +63,7 @@ class Front:
             return _NO_MANAGER
 
     async def _pass(self, path: str, body: bytes) -> HttpAnswer:
-        """Pass a request on. The connection ends without an answer if its manager is no more the one that is well."""
+        """Pass a request on. If the proxy changes to the other manager, the connection ends without an answer."""
         if self.live is None:
             return _NO_MANAGER
         task = self._process.start(self._caller.post(self.live.replace("/mcp", path), body, PASS_SECONDS))

@@ -16,8 +16,8 @@ from leaguekit.sim.workers import Workers, WorkersLost
 JobT = TypeVar("JobT")
 ResultT = TypeVar("ResultT")
 
-# How many times a job begins again, before the job itself is held to be what ends its worker. It is so many because a
-# busy machine may end any process.
+# How many times a job begins again, before the job itself is held to be what ends its worker. The number is high
+# because a busy machine may end any process.
 MAX_LOSSES = 20
 # While no result arrives, the caller has its turn at this interval.
 WAIT_SECONDS = 0.1

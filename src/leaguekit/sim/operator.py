@@ -52,7 +52,7 @@ class Operator:
     async def add_late(
         self, manager: Callable[[], Manager | None], after_rounds: int, endpoint: str, display_name: str
     ) -> bool:
-        """Add a player when so many rounds are drawn, and let it register. Returns False if it is too late by then."""
+        """Add a player after some rounds, and let it register. Returns False if it is too late by then."""
         while True:
             await asyncio.sleep(LATE_POLL_SECONDS)
             current = manager()

@@ -31,7 +31,8 @@ from leaguekit.sim.jobs import play_in_order
 from leaguekit.sim.pairs import PairedGames, Pairs
 from leaguekit.sim.workers import Processes, Workers, available_cores
 
-# How long a part is to take: long beside the effort of passing it on, short for whoever waits for its end.
+# How long a part is to take: long beside the effort of passing it on, and short
+# for a user who waits for its end.
 PART_SECONDS = 0.25
 # A simulation that takes longer than this is played by several processes. Each of them takes 0.3 s to start.
 MIN_SECONDS_LEFT = 2.0
@@ -95,7 +96,7 @@ def code_of(game: str, league_format: str, strategies: tuple[str, ...]) -> dict[
 
 
 class PartJob(Struct, frozen=True):
-    """The job of a part: to play so many seeds, from the first one on."""
+    """The job of a part: to play ``count`` seeds, from ``first`` on."""
 
     setup: Setup
     first: int
@@ -212,6 +213,6 @@ def _play(seeds: Seeds, workers: Workers) -> Iterator[Part | None]:
         if part is not None:
             seeds.learn(part)
             if workers.are_here:
-                # It is counted by whoever measures this process.
+                # The processor time of this process is measured elsewhere.
                 part.cpu_seconds = 0.0
         yield part

@@ -84,8 +84,8 @@ class Takeovers:
     async def stand_by(self, process: Process) -> Callable[[], None]:
         """Wait as ``league manager --standby`` does. Call the result when the store is closed."""
         self._processes[process.name] = process
-        tell = partial(log.info, "%s")
-        return (await postgres_lock.stand_by(ADDRESS, tell, self.database.connect_for(process))).release
+        notify = partial(log.info, "%s")
+        return (await postgres_lock.stand_by(ADDRESS, notify, self.database.connect_for(process))).release
 
     async def open_log(self, process: Process) -> PostgresLog:
         return await PostgresLog.open(ADDRESS, self.database.connect_for(process))

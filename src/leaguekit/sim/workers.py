@@ -75,7 +75,7 @@ class _InThisThread(Executor):
         future: Future[ResultT] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - it belongs to whoever asks for the result
+        except Exception as error:  # noqa: BLE001 - the caller gets it with the result
             future.set_exception(error)
         return future
 

@@ -34,7 +34,7 @@ class Stored(NamedTuple):
 class LogReader(Protocol):
     """Reads a log, also while another program writes it."""
 
-    async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
+    async def read(self, after: int = 0, limit: int | None = None) -> list[Stored]:
         """The committed events after a number, in order; at most ``most`` of them."""
 
     async def kept(self, name: str) -> bytes | None:

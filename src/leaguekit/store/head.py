@@ -17,7 +17,7 @@ from leaguekit.store.disk import DISK
 
 log = logging.getLogger(__name__)
 
-# The file is at most a second old. The rest of the second is for writing it.
+# The file is at most one second old. The rest of the second is for writing it.
 PAUSE_SECONDS = 0.7
 
 
@@ -132,7 +132,7 @@ class HeadWriter:
             write_head(self._store, number)
         except StoreError as error:
             if not self._is_failing:
-                log.warning("%s The league goes on, and `league verify` cannot tell if its log is complete", error)
+                log.warning("%s The league goes on, and `league verify` cannot say if its log is complete", error)
             self._is_failing = True
         else:
             self._written, self._is_failing = number, False

@@ -45,10 +45,10 @@ class MemoryLog:
             if not future.done():
                 future.set_result(len(self.disk.events))
 
-    async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
+    async def read(self, after: int = 0, limit: int | None = None) -> list[Stored]:
         self._check_open()
         after = max(after, 0)
-        events = self.disk.events[after : None if most is None else after + most]
+        events = self.disk.events[after : None if limit is None else after + limit]
         return [Stored(number, event) for number, event in enumerate(events, after + 1)]
 
     async def keep(self, name: str, content: bytes) -> None:

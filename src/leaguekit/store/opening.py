@@ -28,16 +28,16 @@ async def open_log(address: str | Path) -> EventLog:
     return log
 
 
-async def stand_by(address: str | Path, tell: Callable[[str], None]) -> Callable[[], None]:
+async def stand_by(address: str | Path, notify: Callable[[str], None]) -> Callable[[], None]:
     """Wait until the writer of a store is gone, and keep other standbys from taking the store over.
 
-    ``tell`` is called with a sentence about each step. Open the store then, and call the result.
+    ``notify`` is called with a sentence about each step. Open the store then, and call the result.
     """
     if address == MEMORY or not is_postgres(address):
         raise StoreError(f"{address} is on this machine only: a standby needs --store postgresql://user@host/database.")
     _import_postgres(address)
     lock = import_module("leaguekit.store.postgres_lock")
-    release: Callable[[], None] = (await lock.stand_by(str(address), tell)).release
+    release: Callable[[], None] = (await lock.stand_by(str(address), notify)).release
     return release
 
 

@@ -48,7 +48,7 @@ STAY = "SELECT 1"
 
 
 async def seize(connection: asyncpg.Connection, epoch: int) -> None:
-    """Take the lock for a writer from whoever holds it, unless another writer has taken a later epoch."""
+    """Take the lock for a writer from the session that holds it, unless another writer has taken a later epoch."""
     while not await connection.fetchval(TRY) and await connection.fetchval(EPOCH) == epoch:
         await connection.execute(END_ANY)
         await asyncio.sleep(SEIZE_SECONDS)
@@ -78,40 +78,40 @@ class HeldLock:
 
 
 async def stand_by(
-    address: str, tell: Callable[[str], None], connect: postgres_schema.Connect = postgres_schema.connect
+    address: str, notify: Callable[[str], None], connect: postgres_schema.Connect = postgres_schema.connect
 ) -> HeldLock:
-    """Wait until the writer of a store has ended or is silent. ``tell`` is called with a sentence about each step.
+    """Wait until the writer of a store has ended or is silent. ``notify`` is called with a sentence about each step.
 
     The result holds the lock. Raises StoreError if the server cannot be reached at first. Later it is waited for.
     """
-    standby = _Standby(address, tell, connect)
+    standby = _Standby(address, notify, connect)
     while True:
         try:
             return HeldLock(await standby.wait())
         except Exception as error:
             if not (standby.was_connected and postgres_schema.is_dropped(error)):
                 raise postgres_schema.store_error(f"{redact_address(address)} cannot be watched", error) from error
-            standby.tell(f"The database cannot be reached, and is tried again: {error}")
+            standby.notify(f"The database cannot be reached, and is tried again: {error}")
         await asyncio.sleep(RECONNECT_SECONDS)
 
 
 class _Standby:
     """One wait for the lock of a store."""
 
-    def __init__(self, address: str, tell: Callable[[str], None], connect: postgres_schema.Connect) -> None:
+    def __init__(self, address: str, notify: Callable[[str], None], connect: postgres_schema.Connect) -> None:
         self.was_connected = False
         self._address = address
         self._connect = connect
-        self._tell = tell
-        self._told = ""
+        self._notify = notify
+        self._latest = ""
         # The writer that was seen last.
         self._writer: str | None = None
 
-    def tell(self, sentence: str) -> None:
+    def notify(self, sentence: str) -> None:
         """Say a sentence, unless it was the last one."""
-        if sentence != self._told:
-            self._told = sentence
-            self._tell(sentence)
+        if sentence != self._latest:
+            self._latest = sentence
+            self._notify(sentence)
 
     async def wait(self) -> asyncpg.Connection:
         connection = await self._connect(self._address, to_write=True)
@@ -125,9 +125,9 @@ class _Standby:
             connection.terminate()
             raise
         if self._writer is None:
-            self.tell("No manager serves this league: this one does now.")
+            self.notify("No manager serves this league: this one does now.")
         else:
-            self.tell(f"{self._writer} is gone: this one takes over.")
+            self.notify(f"{self._writer} is gone: this one takes over.")
         return connection
 
     async def _watch(self, connection: asyncpg.Connection, holder: asyncpg.Record) -> None:
@@ -139,9 +139,9 @@ class _Standby:
             )
         where = "on the machine of the database" if holder["address"] is None else f"at {holder['address']}"
         self._writer = f"The manager {where}"
-        self.tell(
+        self.notify(
             f"{self._writer} serves this league. This one waits, and takes over when that one ends, or has not been "
             f"heard of for {SILENT_SECONDS:.0f} s."
         )
         if await connection.fetchval(END_SILENT, SILENT_SECONDS):
-            self.tell(f"{self._writer} has not been heard of for {holder['silent']:.1f} s: its connection is ended.")
+            self.notify(f"{self._writer} has not been heard of for {holder['silent']:.1f} s: its connection is ended.")

@@ -45,9 +45,9 @@ class PostgresReader:
             opened.pop_all()
         return PostgresReader(address, connection)
 
-    async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
+    async def read(self, after: int = 0, limit: int | None = None) -> list[Stored]:
         after = max(after, 0)
-        events = [Stored(number, event) for number, event in await self._fetch(READ, after, most)]
+        events = [Stored(number, event) for number, event in await self._fetch(READ, after, limit)]
         check_numbers(self._display_name, after, events)
         return events
 

@@ -50,8 +50,8 @@ class SqliteReader:
         real = Path(await asyncio.to_thread(os.path.realpath, path))
         return SqliteReader(real, asyncio.get_running_loop(), *await asyncio.to_thread(connect_readonly, real))
 
-    async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
-        return await self._in_thread(lambda: self._read(max(after, 0), most))
+    async def read(self, after: int = 0, limit: int | None = None) -> list[Stored]:
+        return await self._in_thread(lambda: self._read(max(after, 0), limit))
 
     async def kept(self, name: str) -> bytes | None:
         return await self._in_thread(lambda: self._kept(name))
@@ -77,9 +77,9 @@ class SqliteReader:
 
     # In the reader's thread
 
-    def _read(self, after: int, most: int | None) -> list[Stored]:
+    def _read(self, after: int, limit: int | None) -> list[Stored]:
         # In SQLite a negative limit means no limit.
-        rows = self._connection.execute(_READ, (after, -1 if most is None else most))
+        rows = self._connection.execute(_READ, (after, -1 if limit is None else limit))
         events = [Stored(number, event) for number, event in rows]
         check_numbers(str(self.path), after, events)
         return events

@@ -235,7 +235,7 @@ class Pairing(JsonObject):
     by_lot: Annotated[bool, described("Whether the league's lot decided")] = False
     alone: Annotated[
         Literal["bye", "rests"] | None,
-        described("Why a has no opponent: a bye counts as a win; who rests in a bracket advances"),
+        described("Why a has no opponent: a bye counts as a win; a player that rests in a bracket advances"),
     ] = None
     title: Annotated[str, described("What is at stake if it is not the next stage, such as the third place")] = ""
     points: Annotated[tuple[int, int] | None, described("Of a and of b before the round; null in a bracket")] = None

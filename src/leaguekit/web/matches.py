@@ -257,7 +257,7 @@ def _verification(
 
 
 def game_steps(game_name: str, outcome: Outcome, record: Sequence[Moves] | None = None) -> list[Step]:
-    """A game played again from its record, or else as far as its choices tell; empty if it cannot be."""
+    """A game played again from its record, or else as far as its choices are known; empty if it cannot be."""
     if (game := find_game(game_name)) is None:
         return []
     choices: dict[Side, str | None] = {"A": outcome.choice_a, "B": outcome.choice_b}

@@ -129,7 +129,7 @@ class Times(JsonObject):
     """How long answers took. The last of ``counts`` is of answers above the last bound."""
 
     answers: int
-    median: Annotated[float | None, described("Seconds, as far as the bounds tell")]
+    median: Annotated[float | None, described("Seconds, as exactly as the bounds allow")]
     p95: float | None
     longest: float | None
     counts: list[int]

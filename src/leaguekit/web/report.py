@@ -419,10 +419,10 @@ class Report:
         long.
         """
         picture = game_picture(self._game, view)
-        told = re.findall(r"\w+", f"{row.reason} {row.choices}")
+        words = re.findall(r"\w+", f"{row.reason} {row.choices}")
         if picture is None or (
             picture["kind"] == "cards"
-            and {card for hand in picture["hands"] for card in hand["cards"]} <= {None, *told}
+            and {card for hand in picture["hands"] for card in hand["cards"]} <= {None, *words}
         ):
             return None
         drawn = drawing(name_players(picture, row.a.id, row.b.id), self._names)

@@ -82,7 +82,7 @@ class ResponseCache:
         await self._limiter.wait()
         began = thread_time()
         body = msgspec.json.encode(await make())
-        # In thread time, because waiting for the log is no work.
+        # In thread time, because waiting for the log is not work.
         making = thread_time() - began
         self._limiter.record(making)
         # Nothing is published before it is durable.

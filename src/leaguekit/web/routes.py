@@ -323,7 +323,7 @@ async def _not_found(_context: DashboardContext, request: Request) -> Response:
 
 _EVENTS_DESCRIPTION = StreamDescription(
     "The league as it goes",
-    "Server-sent events: first `snapshot`, then `change` at most four times a second; each with its sequence "
+    "Server-sent events: first `snapshot`, then `change` at most four times per second; each with its sequence "
     "number as `id`. A page that comes back gets a new snapshot, and so does one that was too slow.",
     {"snapshot": api_types.Live, "change": api_types.Change},
 )

@@ -126,7 +126,7 @@ def in_play_row(league: League, match: Match, progress: MatchProgress | None, pi
 
 
 def match_row(league: League, match: Match, record: Sequence[Any] | None = None) -> MatchRow:
-    """A match as a row. The reason for its outcome is from its record, or else as far as its result tells."""
+    """A match as a row. The reason for its outcome is from its record, or else from its result."""
     row = MatchRow(
         match_id=match.id,
         round_id=match.round_id,

@@ -1,4 +1,4 @@
-"""The event stream of GET /events: a snapshot, and then the changes, at most four times a second.
+"""The event stream of GET /events: a snapshot, and then the changes, at most four times per second.
 
 Each change is made and encoded once for all subscribers, after its events are durable. It is written to each connection
 as the same bytes. The broadcaster waits for no connection and queues nothing. A subscriber that has not yet received

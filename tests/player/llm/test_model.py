@@ -194,7 +194,7 @@ def test_without_retries_a_model_has_one_answer(stand_in: StandIn) -> None:
 
 def test_a_match_is_lost_without_a_legal_move_if_its_author_wants_that(stand_in: StandIn) -> None:
     told: list[str] = []
-    strategy = llm("illegal", base_url=stand_in.url, on_failure="loss", retries=0, tell=told.append)
+    strategy = llm("illegal", base_url=stand_in.url, on_failure="loss", retries=0, notify=told.append)
     decision = asyncio.run(decide(strategy, context(), 20.0))
     assert decision.forfeit is not None
     assert decision.forfeit.reason == "the model gave no move (illegal)"
@@ -247,7 +247,7 @@ def test_when_no_move_comes_a_legal_one_is_played_and_the_reason_told(
     stand_in: StandIn, caplog: pytest.LogCaptureFixture, name: str, kind: str, why: str, questions: int
 ) -> None:
     told: list[str] = []
-    strategy = llm(name, base_url=stand_in.url, tell=told.append)
+    strategy = llm(name, base_url=stand_in.url, notify=told.append)
     (move,) = played(strategy, context())
     assert move in NUMBERS
     assert strategy.replaced == {kind: 1}
@@ -263,7 +263,7 @@ def test_when_no_move_comes_a_legal_one_is_played_and_the_reason_told(
 
 def test_a_silent_server_costs_a_move_and_not_the_match(stand_in: StandIn) -> None:
     told: list[str] = []
-    strategy = llm("slow", base_url=stand_in.url, tell=told.append)
+    strategy = llm("slow", base_url=stand_in.url, notify=told.append)
     assert played(strategy, context(seconds=0.4))[0] in NUMBERS
     # The strategy ends before its deadline, so that it can say why.
     assert "no answer within 0.3 s" in told[0]
@@ -385,7 +385,7 @@ def test_at_its_limit_it_is_not_asked_any_more_and_says_so(
     stand_in: StandIn, limit: dict[str, float], told: str
 ) -> None:
     heard: list[str] = []
-    strategy = llm("right", base_url=stand_in.url, max_tokens=500, tell=heard.append, **limit)
+    strategy = llm("right", base_url=stand_in.url, max_tokens=500, notify=heard.append, **limit)
     moves = played(strategy, *(context() for _ in range(10)))
     assert all(move in NUMBERS for move in moves)
     assert 1 < len(stand_in.asked) < 10
@@ -411,7 +411,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
     told: list[str] = []
     caplog.set_level(logging.DEBUG)
     # The server repeats the key in its answer.
-    strategy = llm("no_key", base_url=stand_in.url, tell=told.append)
+    strategy = llm("no_key", base_url=stand_in.url, notify=told.append)
     played(strategy, context())
     assert stand_in.asked[0].authorization == f"Bearer {KEY}"
     assert "HTTP 401: Incorrect API key provided: [the key]" in told[0]

@@ -30,7 +30,7 @@ __all__ = ["OpenSpielGame"]
 
 # OpenSpiel writes before a move who makes it, or its number. A player knows both.
 _PREFIX = re.compile(r"^(?:\d+ - |[BW] (?=\w)|Pl\d: |\[P\d\]|Player:? \d (?:Action: )?|player=-?\d+ move=|p\d:|, )")
-# OpenSpiel loads these for another number of players unless it is told.
+# OpenSpiel loads these for another number of players, unless it is given one.
 _FOR_TWO = {name: {"players": 2} for name in ("crazy_eights", "hanabi")}
 # For how long parameters are tried.
 _TRIAL_SECONDS = 10

@@ -19,7 +19,7 @@ _LINE = re.compile(r"\s*(\d*)\s*((?:\S ?)+?)\s*\d*\s*")
 _MIN_LINES = 3
 # The end of Kuhn poker: both cards, and what was said.
 _KUHN_END = re.compile(r"([0-2]) ([0-2]) ([pb]*)")
-# What stands in a cell. Lines with other characters are sentences or frames.
+# The content of a cell. Lines with other characters are sentences or frames.
 _CELLS = frozenset(".+-_?*@#" + ascii_letters)
 
 

@@ -44,6 +44,6 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
     try:
         play(sys.argv[1], json.loads(sys.argv[2]))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+    except Exception as error:  # noqa: BLE001 - any error is printed
         sys.stdout.write(str(error))
         sys.exit(1)

@@ -8,7 +8,7 @@ const LEAGUE_INTERVAL_MS = 5000;
 const RETRY_MS = 2000;
 const WORDS = {
   your_turn: "It is your turn.",
-  waiting: "No move is wanted of you now. This page tells you when one is.",
+  waiting: "No move is wanted of you now. This page says so when one is.",
   over: "The league is over.",
 };
 const RESULTS = { WIN: "won", LOSS: "lost", DRAW: "drew" };
@@ -146,10 +146,10 @@ function showOutcome(match) {
   if (match.choice !== null) said.push(". You played ", bdi(moveText(match.choice)));
   if (match.opponent_choice !== null) said.push(", your opponent ", bdi(moveText(match.opponent_choice)));
   if (match.reason) said.push(": ", ...withNames(match.reason));
-  const told = document.createElement("p");
-  told.append(...said, ".");
+  const outcome = document.createElement("p");
+  outcome.append(...said, ".");
   // What does not change is not read out again.
-  if ($("outcome").textContent !== told.textContent) $("outcome").replaceChildren(...told.childNodes);
+  if ($("outcome").textContent !== outcome.textContent) $("outcome").replaceChildren(...outcome.childNodes);
 }
 
 function item(text) {

@@ -52,7 +52,7 @@ async def rounds(harness: ManagerHarness) -> Evidence:
 
 
 async def _is_last(harness: ManagerHarness, number: int) -> bool:
-    """Return whether no round follows. If the format does not tell how many there are, the end of the round does."""
+    """Return whether no round follows. If the number of rounds is not known, the end of the round says so."""
     if harness.total_rounds is not None:
         return number >= harness.total_rounds
     await check_sent_to_all(harness, m.RoundCompleted, harness.players[:1], number)

@@ -144,7 +144,7 @@ async def endpoints(harness: ManagerHarness) -> Evidence:
 
 @ROUND.recommended("decision 22", name="copy", needs=[announced, to_referees, pairs])
 async def referees_copy(harness: ManagerHarness) -> Evidence:
-    """The referees' copy tells where the players listen."""
+    """The referees' copy says where the players listen."""
     request = harness.referees[0].received(m.RoundAnnouncement)[0]
     matches = request.message.get("matches")
     for one in matches if isinstance(matches, list) else []:
@@ -217,11 +217,11 @@ add_request_checks(
                 *named("The assignment", "league_id", "round_id", "game_type"),
                 Field("attempt", "The assignment says which attempt it is."),
                 Field("match_seed", "The assignment has the seed of the draw."),
-                Field("time_limits", "The assignment tells the limits."),
+                Field("time_limits", "The assignment has the limits."),
                 Field("player_A.player_id", "The assignment names player A, as announced."),
                 Field("player_B.player_id", "The assignment names player B, as announced."),
-                Field("player_A.endpoint", "The assignment tells where player A listens."),
-                Field("player_B.endpoint", "The assignment tells where player B listens."),
+                Field("player_A.endpoint", "The assignment says where player A listens."),
+                Field("player_B.endpoint", "The assignment says where player B listens."),
             )
         ),
     ),

@@ -1,6 +1,6 @@
 """The league around a referee under test: the kit is its manager and its players.
 
-Each match has its own players, each with its own address. So the address at which a message arrives tells for whom it
+Each match has its own players, each with its own address. So the address at which a message arrives shows for whom it
 was meant, whatever the message says. Time limits are short where the assignment can set them.
 """
 

@@ -160,7 +160,7 @@ add_request_checks(
     [
         *envelope(m.GameInvitation, "referee: and its id", "001-L0912", has_token=True),
         *named("The invitation", "league_id", "round_id", "match_id", "game_type"),
-        Field("role_in_match", "The invitation tells each player its side."),
+        Field("role_in_match", "The invitation says which side each player has."),
         Field("opponent_id", "The invitation names the opponent.", also=("000-L0569",)),
         *recommended(Field("player_id", "The invitation names the player invited.")),
     ],
@@ -207,7 +207,7 @@ add_request_checks(
             *(
                 Field(
                     f"context.your_standings.{name}",
-                    f"The call's context tells the player its {name}, as the assignment gave them.",
+                    f"The call's context gives the player its {name}, as the assignment gave them.",
                     also=("decision 22",),
                 )
                 for name in ("wins", "losses", "draws")

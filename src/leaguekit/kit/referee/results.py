@@ -211,7 +211,7 @@ add_request_checks(
         *envelope(m.MatchResultReport, "referee: and its id", "001-L1333"),
         Field("auth_token", "The report carries the referee's own token.", instead=("001-L1338", "000-L1377b")),
         *named("The report", "league_id", "round_id", "match_id", "game_type"),
-        Field("result.details.choices", "The report tells what each player chose."),
+        Field("result.details.choices", "The report says what each player chose."),
         *recommended(
             Field("result.details.status", "The report says how the match ended: WIN."),
             Field("attempt", "The report says which attempt it is of.", instead=("decision 22",)),

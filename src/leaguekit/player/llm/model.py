@@ -82,9 +82,9 @@ class LanguageModel(UsageReporter):
 
     ``api_key_env`` is the name of the environment variable with the key, which a local server does not need. Prices are
     per million tokens. When ``max_tokens_total`` or ``max_cost`` is reached, the model is not asked any more, and moves
-    are random. ``max_tokens`` limits one answer. ``tell`` is called with a text at the first failure of each kind.
+    are random. ``max_tokens`` limits one answer. ``notify`` is called with a text at the first failure of each kind.
 
-    ``retries`` is how often the model is told what was wrong with its answer and asked again, for one move. Without a
+    ``retries`` is how often the model is asked again for one move, with what was wrong with its answer. Without a
     legal move after that, ``on_failure`` decides: a ``random`` move is played, or the match is a ``loss``. With
     ``legal_moves="hidden"`` the model must find them by the rules.
     """
@@ -104,7 +104,7 @@ class LanguageModel(UsageReporter):
         on_failure: OnFailure = "random",
         retries: int = RETRIES,
         legal_moves: LegalMoves = "shown",
-        tell: Callable[[str], None] = lambda _text: None,
+        notify: Callable[[str], None] = lambda _text: None,
     ) -> None:
         if not model:
             raise ValueError("model is the name of a model, got an empty text")
@@ -135,7 +135,7 @@ class LanguageModel(UsageReporter):
         # The moves of all its players by origin. Replaced moves are also counted by the kind of failure.
         self.origins = MoveOrigins()
         self.replaced: Counter[str] = Counter()
-        self.tell = tell
+        self.notify = notify
         self._client = ChatClient(base_url, model, key, max_tokens=max_tokens, temperature=temperature)
         # The server wants no request before this time.
         self._retry_at = 0.0
@@ -182,7 +182,7 @@ class LanguageModel(UsageReporter):
     async def _ask_model(
         self, ctx: Context, messages: list[Message], deadline: float, asked: _Asked
     ) -> tuple[Any, str]:
-        """The model's move and its answer. If the answer is not clear, the model is told why and asked again."""
+        """The model's move and its answer. If the answer is not clear, the model is asked again, and why."""
         loop = asyncio.get_running_loop()
         if (size := _size(messages)) > MAX_CHARACTERS:
             raise ChatError(
@@ -261,7 +261,7 @@ class LanguageModel(UsageReporter):
         self._log(logging.WARNING, ctx, text)
         self.replaced[kind] += 1
         if self.replaced[kind] == 1:
-            self.tell(f"{ctx.match_id}: {text}. More of this kind is in the log only.")
+            self.notify(f"{ctx.match_id}: {text}. More of this kind is in the log only.")
         # Everyone can read this statement, so it does not contain the server's text.
         stated = f"the model gave no move ({kind})"
         self.origins.count(msgspec.structs.replace(info, origin="replaced"))
@@ -275,7 +275,7 @@ class LanguageModel(UsageReporter):
 llm = LanguageModel
 
 
-def from_options(given: Mapping[str, str | None], tell: Callable[[str], None] = lambda _text: None) -> LanguageModel:
+def from_options(given: Mapping[str, str | None], notify: Callable[[str], None] = lambda _text: None) -> LanguageModel:
     """Make a model from options, which are texts. An option that is not given comes from an environment variable.
 
     The variables are LEAGUE_LLM_MODEL and so on. Raises ValueError with the name of the option.
@@ -284,7 +284,7 @@ def from_options(given: Mapping[str, str | None], tell: Callable[[str], None] = 
     for name, kind in get_type_hints(LanguageModel.__init__).items():
         variable = f"{VARIABLE_PREFIX}{name.upper()}"
         text = given.get(name) or os.environ.get(variable)
-        if name in ("tell", "return") or not text:
+        if name in ("notify", "return") or not text:
             continue
         try:
             arguments[name] = msgspec.convert(text, kind, strict=False)
@@ -296,7 +296,7 @@ def from_options(given: Mapping[str, str | None], tell: Callable[[str], None] = 
     if "model" not in arguments:
         option = "--model NAME, or " if "model" in given else ""
         raise ValueError(f"the strategy llm needs a model: {option}{VARIABLE_PREFIX}MODEL in the environment")
-    return LanguageModel(**arguments, tell=tell)
+    return LanguageModel(**arguments, notify=notify)
 
 
 def _check_word(name: str, word: str, words: tuple[str, ...]) -> None:

@@ -1,7 +1,7 @@
 """The messages to a language model: the rules, the position as the player may see it, and what helps to decide.
 
 Names and texts of other players are data, and a hostile one must not look like an instruction. They are in one JSON
-object between <data> and </data>. No ``<`` can occur in that object, and the model is told what the tags mean. A model
+object between <data> and </data>. No ``<`` can occur in that object, and the prompt says what the tags mean. A model
 cannot be forced to obey that. Its answer is therefore only compared with the legal moves.
 """
 

@@ -92,7 +92,7 @@ class MatchAssignmentAck(AgentAnswer, kw_only=True, tag="MATCH_ASSIGNMENT_ACK"):
 
 
 class MatchProgress(Request, kw_only=True, tag="MATCH_PROGRESS"):
-    """Where a match stands, as everybody may see it; best effort, the newest replaces what waits."""
+    """How far a match is, as everybody may see it. It may be lost, and a newer one replaces one that waits."""
 
     league_id: OfLeague
     round_id: OfRound

@@ -265,7 +265,7 @@ class GameResult(Conditional, kw_only=True):
 
 
 class GameOver(Request, kw_only=True, tag="GAME_OVER"):
-    """A referee tells both players how the match ended."""
+    """A referee informs both players how the match ended."""
 
     match_id: Annotated[MatchId, doc("The match", "000-L0699")]
     game_type: Annotated[GameType, doc("The game", "000-L0700")]

@@ -1,4 +1,4 @@
-"""My game: the sides take one, two or three stones in turn. Who takes the last stone wins.
+"""My game: the sides take one, two or three stones in turn. The side that takes the last stone wins.
 
 This text is shown to players and to language models: it is all that they know of the rules.
 """

@@ -293,7 +293,7 @@ class Connection(asyncio.Protocol):
 
 
 def _make_input_check(descriptor: int) -> Callable[[], object]:
-    """Return a function that tells, without waiting, whether a descriptor has input or is at its end."""
+    """Return a function that says, without waiting, whether a descriptor has input or is at its end."""
     if sys.platform == "win32":
         return lambda: select.select([descriptor], [], [], 0)[0]
     poll = select.poll()

@@ -1,8 +1,8 @@
 """An MCP client that calls tools, without the SDK. It has the deadlines, limits and address checks of its caller.
 
-Only the part of MCP that a call of a tool needs is implemented, in both versions: since 2026-07-28 every request stands
-alone, and before that a session is opened first. The first call to a server finds out which version it has, and its
-tools. Both are remembered.
+Only the part of MCP that a call of a tool needs is implemented, in both versions: since 2026-07-28 every request is
+independent, and before that a session is opened first. The first call to a server finds out which version it has, and
+its tools. Both are remembered.
 """
 
 from __future__ import annotations

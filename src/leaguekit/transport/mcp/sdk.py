@@ -1,7 +1,7 @@
 """Serves a surface with the official MCP SDK. To import this takes most of a second and 35 MB: only ``lazy_app`` does.
 
-Every request stands alone (``stateless``), so that nothing is kept of a client that has disconnected. Answers are event
-streams for clients that accept them, because only streams can report progress. Host names and origins are checked
+Every request is independent (``stateless``), so that nothing is kept of a client that has disconnected. Answers are
+event streams for clients that accept them, because only streams can report progress. Host names and origins are checked
 before a request comes here.
 """
 

@@ -37,7 +37,7 @@ _BRACKETED = re.compile(r"\[([0-9a-f:.]+)\](?::[0-9]*)?")
 
 
 class OriginHeaders(NamedTuple):
-    """The headers of a request that tell its origin, or None where they are missing."""
+    """The headers of a request that name its origin, or None where they are missing."""
 
     host: bytes | None
     origin: bytes | None
@@ -123,7 +123,7 @@ def _misdirected(authority: bytes) -> bytes:
     name = "".join(
         char for char in authority.decode("latin-1") if char.isascii() and (char.isalnum() or char in "-._:")
     )
-    sentence = f"This server is not known as {name[:100]}. Call it by its address, or tell it that name (--host-name)."
+    sentence = f"This server is not known as {name[:100]}. Call it by its address, or give it that name (--host-name)."
     return responses.refusal(b"421 Misdirected Request", b'{"error":"%b"}' % sentence.encode("ascii"))
 
 

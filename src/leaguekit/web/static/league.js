@@ -74,7 +74,7 @@ function opening(league, rows) {
 }
 
 function notice({ paused, round, starts_at: starts }) {
-  // Whatever was announced does not begin before somebody lets it.
+  // A league that was announced does not begin before the operator lets it.
   if (paused) return h("span.notice", "The league is paused by its operator");
   return starts && isAhead(starts) && h("span.notice", `Round ${round} begins in `, countdown(starts));
 }

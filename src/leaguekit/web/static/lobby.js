@@ -41,7 +41,7 @@ function here({ league }, rows) {
   return h(
     "section",
     { "aria-labelledby": "here" },
-    h("h2", { id: "here" }, "Who is here", h("span.count", league.players)),
+    h("h2", { id: "here" }, "Players here", h("span.count", league.players)),
     rows.length === 0 && h("p.soft", "Nobody has come yet. Be the first."),
     people(
       rows,
