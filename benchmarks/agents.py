@@ -19,6 +19,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, Protocol
 
+from clocks import cpu_seconds_of_children
+
 TRANSCRIPT = "transcript"
 INVITATION, CALL, OVER = "handle_game_invitation", "parity_choose", "notify_match_result"
 ASSIGNMENT, REPORT = "start_match", "report_match_result"
@@ -97,6 +99,8 @@ class Manager:
         self._script, self._ports, self._result = script, ports, result
         self._counts: Counter[str] = Counter()
         self._left = 0
+        # What all agents had taken of the processors after the warm-up.
+        self._cpu_before = 0.0
         self._matches = sum(map(len, script.rounds))
         self._under_way: set[asyncio.Future[Any]] = set()
         self._waiting: deque[Pair] = deque()
@@ -141,7 +145,10 @@ class Manager:
                 await asyncio.gather(*self._under_way)
             await asyncio.gather(*(self._count(port, LEAGUE_OVER) for port in self._turns))
             matches = sum(map(len, self._script.rounds[self._script.warm_up :]))
-            self._result.send({"matches": matches, "seconds": seconds, "counts": self._counts})
+            cpu_seconds = cpu_seconds_of_children(os.getppid()) - self._cpu_before
+            self._result.send(
+                {"matches": matches, "seconds": seconds, "cpu_seconds": cpu_seconds, "counts": self._counts}
+            )
         except Exception as error:  # noqa: BLE001 - whoever waits for the result must hear of it
             self._result.send({"failure": f"{type(error).__name__}: {error}"})
 
@@ -153,6 +160,7 @@ class Manager:
                 self._begin(self._count(port, ANNOUNCEMENT))
             await asyncio.gather(*(self._count(port, ANNOUNCEMENT) for port in self._ports.players))
             if number == self._script.warm_up:
+                self._cpu_before = cpu_seconds_of_children(os.getppid())
                 began = time.perf_counter()
             self._left = len(pairs)
             self._round_over.clear()

@@ -7,11 +7,13 @@ import json
 import socket
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from observed import beginnings
-from programs import HERE, Program, cpu_seconds, data_folder, end, megabytes, programs, start
+from programs import Forked, Program, cpu_seconds, data_folder, end, megabytes, programs, start
+from tapped import tapped
 
 from leaguekit.player.strategies import strategies_for
 from leaguekit.transport.server.server import listen
@@ -57,28 +59,37 @@ class Played(NamedTuple):
         """A match, in each kind of program."""
         return {role: 1e3 * seconds / self.matches for role, seconds in self.cpu.items()}
 
+    @property
+    def total_ms(self) -> float:
+        return sum(self.cpu_ms.values())
+
 
 class League:
     """The programs of one league, and what is asked of its manager."""
 
-    def __init__(self, shape: Shape, folder: Path, started: list[Program], **environment: str) -> None:
-        self._shape, self._folder, self._started, self._environment = shape, folder, started, environment
-        # The command itself, or the same with its calls tapped.
-        self._command = [str(HERE / "tapped.py")] if environment else ["-m", "leaguekit"]
-        self.roles: dict[str, list[Program]] = {"manager": [], "referees": [], "players": []}
+    def __init__(self, shape: Shape, folder: Path, started: list[Program | Forked]) -> None:
+        self._shape, self._folder, self._started = shape, folder, started
+        self.manager_options: tuple[str, ...] = ()
+        self.roles: dict[str, list[Forked]] = {"manager": [], "referees": [], "players": []}
         self._line: http.client.HTTPConnection | None = None
 
     def gather(self) -> None:
         """Start everybody, and wait until all are registered."""
         with listen("127.0.0.1", 0) as served:
             port = served.getsockname()[1]
-            self._start("manager", "manager", "--league-id", LEAGUE, "--announce-lead", "0", served=served)
+            self._start("manager", "manager", "--league-id", LEAGUE, "--announce-lead", "0", *self.manager_options,
+                        served=served)  # fmt: skip
         url = f"http://127.0.0.1:{port}/mcp"
         self._line = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         for number in range(1, self._shape.referees + 1):
             name = f"Referee {number}"
             self._start("referees", "referee", "--manager", url, "--name", name,
                         "--max-concurrent", str(REFEREE_MATCHES))  # fmt: skip
+        self.start_players(url)
+        wanted = self._shape.players, self._shape.referees
+        self.until(lambda now: (now["players"], now["referees"]) == wanted, "everybody has registered")
+
+    def start_players(self, url: str) -> None:
         names = strategies_for("even_odd")
         if self._shape.together:
             self._start("players", "players", "--manager", url, "--strategy", ",".join(names),
@@ -88,8 +99,6 @@ class League:
                 name = names[number % len(names)]
                 self._start("players", "player", "--manager", url, "--strategy", name,
                             "--name", f"{name} {number + 1}")  # fmt: skip
-        wanted = self._shape.players, self._shape.referees
-        self.until(lambda now: (now["players"], now["referees"]) == wanted, "everybody has registered")
 
     def begin(self) -> None:
         token = self._folder.joinpath("agents", LEAGUE, "manager", "admin_token").read_text().strip()
@@ -121,8 +130,8 @@ class League:
 
     def _start(self, role: str, *arguments: str, served: socket.socket | None = None) -> None:
         at = ["--port", "0"] if served is None else ["--socket-fd", str(served.fileno())]
-        command = [*self._command, *arguments, *at, "--data-dir", str(self._folder)]
-        one = start(*command, passed=() if served is None else (served.fileno(),), **self._environment)
+        kept = () if served is None else (served.fileno(),)
+        one = Forked([*arguments, *at, "--data-dir", str(self._folder)], kept_fds=kept)
         self._started.append(one)
         self.roles[role].append(one)
 
@@ -130,8 +139,9 @@ class League:
 def play(shape: Shape, *, silent: bool = False) -> Played:
     """Play a league. One that is silent does everything but send broadcasts."""
     with data_folder() as folder, programs() as started:
-        league = League(shape, folder, started, **({"BENCH_SILENT": "1"} if silent else {}))
-        league.gather()
+        league = League(shape, folder, started)
+        with tapped(None, silent=silent) if silent else nullcontext():
+            league.gather()
         before, cpu_before = league.ask(command="status"), league.cpu()
         league.begin()
         if shape.warm_up:
@@ -154,8 +164,9 @@ def is_over(status: dict[str, Any], shape: Shape) -> bool:
 def record(shape: Shape, folder: Path) -> float:
     """Play a league whose programs leave in the folder what they have sent; how many MB a player took in its middle."""
     with data_folder() as data, programs() as started:
-        league = League(shape, data, started, BENCH_RECORD=str(folder))
-        league.gather()
+        league = League(shape, data, started)
+        with tapped(folder):
+            league.gather()
         league.begin()
         league.until(
             lambda now: now["current_round"] > (shape.rounds or now["total_rounds"]) // 2, "half of the rounds are over"

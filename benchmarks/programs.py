@@ -10,18 +10,32 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
+from clocks import cpu_seconds_of
+
+from leaguekit.cli.forked_process import ForkedProcess
 
 HERE = Path(__file__).parent
 LIMIT_SECONDS = 120
 END_SECONDS = 10
 
 Program = subprocess.Popen[str]
+
+
+class Forked(ForkedProcess):
+    """A ``league`` command, forked as `league run` forks its agents: what they import is imported once."""
+
+    def __init__(self, arguments: Sequence[str], *, kept_fds: Sequence[int]) -> None:
+        with Path(os.devnull).open("wb") as nowhere:
+            super().__init__(arguments, kept_fds=kept_fds, stderr_fd=nowhere.fileno())
+
+    def terminate(self) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGTERM)
 
 
 def start(*arguments: str, python: str = sys.executable, passed: tuple[int, ...] = (), **environment: str) -> Program:
@@ -39,9 +53,9 @@ def start(*arguments: str, python: str = sys.executable, passed: tuple[int, ...]
 
 
 @contextlib.contextmanager
-def programs() -> Iterator[list[Program]]:
+def programs() -> Iterator[list[Program | Forked]]:
     """A list of programs, all of which are over at the end."""
-    started: list[Program] = []
+    started: list[Program | Forked] = []
     try:
         yield started
     finally:
@@ -49,7 +63,7 @@ def programs() -> Iterator[list[Program]]:
             kill(one)
 
 
-def end(started: Iterable[Program]) -> None:
+def end(started: Iterable[Program | Forked]) -> None:
     """Let programs end in order."""
     every = list(started)
     for one in every:
@@ -59,7 +73,11 @@ def end(started: Iterable[Program]) -> None:
             one.wait(END_SECONDS)
 
 
-def kill(one: Program) -> None:
+def kill(one: Program | Forked) -> None:
+    if isinstance(one, Forked):
+        one.kill()
+        one.wait()
+        return
     with contextlib.suppress(ProcessLookupError):
         os.killpg(one.pid, signal.SIGKILL)
     one.wait()
@@ -93,22 +111,12 @@ def told(
     return json.loads(out.splitlines()[-1])
 
 
-def cpu_seconds(started: Iterable[Program]) -> float:
+def cpu_seconds(started: Iterable[Program | Forked]) -> float:
     """What programs have taken of the processors so far; one that has ended counts until somebody waits for it."""
     return sum(cpu_seconds_of(one.pid) for one in started)
 
 
-def cpu_seconds_of(pid: int) -> float:
-    try:
-        # Linux's clock of a process (clock_getcpuclockid, which Python does not have) goes by nanoseconds, and knows of
-        # threads that have ended; what everybody else shows goes by hundredths of a second.
-        return time.clock_gettime((~pid << 3) | 2)
-    except OSError:
-        times = psutil.Process(pid).cpu_times()
-        return float(times.user + times.system)
-
-
-def megabytes(one: Program) -> float:
+def megabytes(one: Program | Forked) -> float:
     """What a program has of the memory: its own pages, and its share of those that it has with others (PSS)."""
     return float(psutil.Process(one.pid).memory_full_info().pss / 1e6)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import leagues
 from exchanges import Recorded, record
@@ -34,7 +34,10 @@ class Rates:
         self.field: list[float] = []
         self.share: list[float] = []
         self.share_asyncio: list[float] = []
+        # By CPU per match.
         self.times: list[float] = []
+        self.field_cpu_ms: list[float] = []
+        self.limit_cpu_ms: list[float] = []
         self.cpu_ms: defaultdict[str, list[float]] = defaultdict(list)
         # A player, in the league that was recorded.
         self.mb: list[float] = []
@@ -48,12 +51,13 @@ class Rates:
     def play(self) -> str:
         """A real league, between plays of the limit."""
         limits = self._limits()
-        on_asyncio = [_played("limit", self._script, BENCH_ASYNCIO="1")]
+        on_asyncio = [_played("limit", self._script, BENCH_ASYNCIO="1").rate]
         played = leagues.play(self.shape)
-        on_asyncio.append(_played("limit", self._script, BENCH_ASYNCIO="1"))
+        on_asyncio.append(_played("limit", self._script, BENCH_ASYNCIO="1").rate)
         limits += self._limits()
         self.league.append(played.rate)
-        self.limit.append(sorted(limits)[len(limits) // 2])
+        self.limit.append(sorted(one.rate for one in limits)[len(limits) // 2])
+        self.limit_cpu_ms += [one.cpu_ms for one in limits]
         self.share.append(self.league[-1] / self.limit[-1])
         self.limit_asyncio.append(sum(on_asyncio) / len(on_asyncio))
         self.share_asyncio.append(self.league[-1] / self.limit_asyncio[-1])
@@ -66,9 +70,21 @@ class Rates:
         script = self._script
         if len(script["rounds"]) > FIELD_WARM_UP + FIELD_ROUNDS:
             script = script | {"rounds": script["rounds"][: FIELD_WARM_UP + FIELD_ROUNDS], "warm_up": FIELD_WARM_UP}
-        self.field.append(_played("field", script))
-        self.times.append(self.league[-1] / self.field[-1])
+        played = _played("field", script)
+        self.field.append(played.rate)
+        self.field_cpu_ms.append(played.cpu_ms)
+        self.times.append(played.cpu_ms / self.sums_ms[-1])
         return f"{self.field[-1]:,.0f} matches a second"
+
+    @property
+    def sums_ms(self) -> list[float]:
+        """CPU per match of all programs."""
+        return [sum(of_turn) for of_turn in zip(*self.cpu_ms.values(), strict=True)]
+
+    @property
+    def servers_ms(self) -> list[float]:
+        """CPU per match of the manager and the referees."""
+        return [sum(of_turn) for of_turn in zip(self.cpu_ms["manager"], self.cpu_ms["referees"], strict=True)]
 
     @property
     def _script(self) -> dict[str, Any]:
@@ -77,39 +93,52 @@ class Rates:
         assert self._recorded is not None
         return self._recorded.script
 
-    def _limits(self) -> list[float]:
+    def _limits(self) -> list[_Played]:
         return [_played("limit", self._script) for _ in range(LIMIT_PLAYS)]
 
 
-def _played(contender: str, script: dict[str, Any], **environment: str) -> float:
-    """Matches a second of a league's exchanges without a league."""
+class _Played(NamedTuple):
+    """Matches a second, and CPU per match, of a league's exchanges without a league."""
+
+    rate: float
+    cpu_ms: float
+
+
+def _played(contender: str, script: dict[str, Any], **environment: str) -> _Played:
     found = told(str(HERE / f"{contender}_agents.py"), given=json.dumps(script), **environment)
     if "failure" in found:
         raise SystemExit(f"{contender}: {found['failure']}")
-    return float(found["matches"] / found["seconds"])
+    return _Played(found["matches"] / found["seconds"], 1e3 * found["cpu_seconds"] / found["matches"])
 
 
 class Growth:
-    """What a match takes of all processors, in a small and in a large league whose broadcasts are not sent."""
+    """What a match takes of all processors, in a small and in a large league, and how many they play in a second.
 
-    def __init__(self, small: Shape, large: Shape) -> None:
-        self._small, self._large = small, large
+    Those that are silent send no broadcasts.
+    """
+
+    def __init__(self, small: Shape, large: Shape, *, silent: bool) -> None:
+        self._small, self._large, self._silent = small, large, silent
         self.small_ms: list[float] = []
         self.large_ms: list[float] = []
         self.ratios: list[float] = []
+        self.small_rates: list[float] = []
+        self.large_rates: list[float] = []
+        self.rate_ratios: list[float] = []
         self.mb_per_player: list[float] = []
 
     def play(self) -> str:
         """A large one between two small ones, which see the same machine."""
-        small = [self._cost_of_small()]
-        played = leagues.play(self._large, silent=True)
-        small.append(self._cost_of_small())
-        self.small_ms += small
-        self.large_ms.append(sum(played.cpu_ms.values()))
-        self.ratios.append(self.large_ms[-1] / (sum(small) / len(small)))
-        if played.mb_per_player is not None:
-            self.mb_per_player.append(played.mb_per_player)
-        return f"{self.large_ms[-1]:.1f} ms a match, {self.ratios[-1]:.2f} of the small one's"
-
-    def _cost_of_small(self) -> float:
-        return sum(leagues.play(self._small, silent=True).cpu_ms.values())
+        before, large, after = (
+            leagues.play(shape, silent=self._silent) for shape in (self._small, self._large, self._small)
+        )
+        small_ms, large_ms = [one.total_ms for one in (before, after)], large.total_ms
+        self.small_ms += small_ms
+        self.large_ms.append(large_ms)
+        self.ratios.append(large_ms / (sum(small_ms) / 2))
+        self.small_rates += [before.rate, after.rate]
+        self.large_rates.append(large.rate)
+        self.rate_ratios.append(large.rate / ((before.rate + after.rate) / 2))
+        if large.mb_per_player is not None:
+            self.mb_per_player.append(large.mb_per_player)
+        return f"{large_ms:.1f} ms a match, {self.ratios[-1]:.2f} of the small one's"

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 
 import psutil
-from programs import cpu_seconds_of
+from clocks import cpu_seconds_of
 
 from leaguekit.agents.serving import new_loop
 from leaguekit.protocol.rpc import RpcRequest

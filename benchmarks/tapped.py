@@ -1,22 +1,23 @@
-"""The ``league`` command, with its calls to other programs tapped: as ``python tapped.py COMMAND …``.
+"""Taps the calls of ``league`` commands to other programs.
 
-BENCH_RECORD names a folder: when the program ends, it leaves there how many calls of each kind it has made, and some of
-them with their answers. BENCH_SILENT answers broadcasts at once, so that a league is played without sending them.
+A tapped command that ends leaves in a folder how many calls of each kind it has made, and some of them with their
+answers. One that is silent answers broadcasts at once, so that a league is played without sending them.
 """
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
-import sys
 from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agents import ANNOUNCEMENT, ASSIGNMENT, PING, ROUND_OVER, STANDINGS, TRANSCRIPT
 
-from leaguekit.cli import main
+from leaguekit.cli import forked_process
 from leaguekit.transport.base import HttpAnswer
 from leaguekit.transport.client.caller import HttpCaller
 
@@ -33,21 +34,18 @@ def kind_of(url: str, body: bytes) -> str:
 
 
 class ExchangeListener:
-    """Stands before the caller of this process."""
+    """Stands before the caller of a process."""
 
-    def __init__(self, folder: str | None, *, silent: bool) -> None:
+    def __init__(self, *, silent: bool) -> None:
         self._silent = silent
         self._counts: Counter[str] = Counter()
         self._kept: dict[str, list[tuple[str, str]]] = {}
-        self._post = HttpCaller.post
-        if folder is not None:
-            atexit.register(self._leave, Path(folder))
 
-    async def post(self, caller: HttpCaller, url: str, body: bytes, *limits: Any) -> HttpAnswer:
+    async def post(self, send: Callable[..., Awaitable[HttpAnswer]], url: str, body: bytes, *limits: Any) -> HttpAnswer:
         kind = kind_of(url, body)
         if self._silent and kind in BROADCASTS:
             return HttpAnswer(200, b"{}")
-        answer = await self._post(caller, url, body, *limits)
+        answer = await send(url, body, *limits)
         # Until matches are given out, pings only see who is there.
         if kind != PING or self._counts[ASSIGNMENT]:
             self._counts[kind] += 1
@@ -56,15 +54,28 @@ class ExchangeListener:
                 kept.append((body.decode(), answer.body.decode()))
         return answer
 
-    def _leave(self, folder: Path) -> None:
+    def leave(self, folder: Path) -> None:
         folder.joinpath(f"{os.getpid()}.json").write_text(json.dumps({"counts": self._counts, "kept": self._kept}))
 
 
-if __name__ == "__main__":
-    tap = ExchangeListener(os.environ.get("BENCH_RECORD"), silent="BENCH_SILENT" in os.environ)
+@contextmanager
+def tapped(folder: Path | None, *, silent: bool = False) -> Iterator[None]:
+    """Tap the commands that are forked meanwhile."""
+    listener = ExchangeListener(silent=silent)
+    plain_post, plain_main = HttpCaller.post, forked_process.main
 
     async def post(caller: HttpCaller, url: str, body: bytes, *limits: Any) -> HttpAnswer:
-        return await tap.post(caller, url, body, *limits)
+        return await listener.post(partial(plain_post, caller), url, body, *limits)
 
-    HttpCaller.post = post  # type: ignore[method-assign]
-    sys.exit(main())
+    def main(arguments: list[str]) -> int:
+        try:
+            return plain_main(arguments)
+        finally:
+            if folder is not None:
+                listener.leave(folder)
+
+    HttpCaller.post, forked_process.main = post, main  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        HttpCaller.post, forked_process.main = plain_post, plain_main  # type: ignore[method-assign]

@@ -15,7 +15,8 @@ import pytest
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 KEYS = {
     "limit", "field", "league", "share_of_limit", "times_field", "query_share", "start_s", "growth_20_to_200",
-    "mb_per_player", "simulate", "times_axelrod",
+    "mb_per_player", "simulate", "times_axelrod", "cpu_ms", "servers_cpu_ms", "thousand_rate_ratio",
+    "thousand_cpu_ratio", "pgo",
 }  # fmt: skip
 
 
@@ -39,6 +40,9 @@ def test_the_last_line_has_every_key_and_the_figures_of_the_parts_that_were_meas
     assert told.keys() >= KEYS
     assert 0 < told["league"] < told["limit"]
     assert told["share_of_limit"] == pytest.approx(told["league"] / told["limit"], abs=0.01)
+    assert 0 < told["servers_cpu_ms"] < told["cpu_ms"]
+    (size,) = told["by_size"].values()
+    assert told["cpu_ms"] > size["limit_cpu_ms"] > 0
     assert told["query_share"] > 0
     assert 0 < told["mb_per_player"] < 100
     assert told["broadcast_ms"] > 0
