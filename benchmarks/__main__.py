@@ -18,7 +18,8 @@ specified  the times that the specification gives limits for (not with QUICK)
 
 Everything takes turns, and turns are made as long as there is time. The last line of the output is one JSON object.
 ``python benchmarks PART …`` measures only some parts. Progress goes to stderr. What is measured more rarely has
-programs of its own: durable.py, memory.py, slow_moves.py, spectators.py and stores.py. jobs.py kills the processes of a simulation.
+programs of its own: durable.py, memory.py, slow_moves.py, spectators.py and stores.py. jobs.py kills the processes of
+a simulation.
 """
 
 from __future__ import annotations
