@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.sim.workers import Processes
+from leaguekit.sim.workers import ProcessPool
 from tests.cli.test_simulate import simulated
 
 ROOT = Path(__file__).parents[2]
@@ -151,8 +151,8 @@ def test_a_long_simulation_takes_all_cores_by_itself(
     monkeypatch.setattr("leaguekit.sim.parts.MIN_SECONDS_LEFT", 0.0)
     monkeypatch.setattr("leaguekit.sim.parts.available_cores", lambda: 2)
     started = []
-    begin = Processes.__enter__
-    monkeypatch.setattr(Processes, "__enter__", lambda self: started.append(self.count) or begin(self))
+    begin = ProcessPool.__enter__
+    monkeypatch.setattr(ProcessPool, "__enter__", lambda self: started.append(self.count) or begin(self))
     arguments = ("--game", "rock_paper_scissors", "--seeds", "20", "--json")
     _, out, err = simulated(capsys, *arguments)
     assert (started, err) == ([2], "")

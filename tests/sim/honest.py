@@ -27,10 +27,10 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import Entrant
 from leaguekit.sim.estimates import POWER, Estimate, Sums, _quantile
-from leaguekit.sim.jobs import play_in_order
+from leaguekit.sim.jobs import run_in_order
 from leaguekit.sim.pairs import PairedGames
 from leaguekit.sim.sprt import SequentialTest
-from leaguekit.sim.workers import Processes, Workers, available_cores
+from leaguekit.sim.workers import ProcessPool, WorkerPool, available_cores
 from tests.league.test_cycles import noisy_rock_paper_scissors
 from tests.league.test_ratings import simulated
 
@@ -58,13 +58,13 @@ ResultT = TypeVar("ResultT")
 class Runner(NamedTuple):
     """Plays jobs and shows how many are done."""
 
-    workers: Workers
+    pool: WorkerPool
     progress: Progress
 
     def play(self, job: Callable[[JobT], ResultT], jobs: Sequence[JobT]) -> Iterator[ResultT]:
         """The results in the order of the jobs. The function and its arguments are pure data."""
         done = 0
-        for result in play_in_order(self.workers, job, iter(jobs)):
+        for result in run_in_order(self.pool, job, iter(jobs)):
             if result is not None:
                 done += 1
                 self.progress(done, len(jobs))
@@ -438,8 +438,8 @@ class _ProgressLine:
 def main() -> int:
     found: list[CheckResult] = []
     try:
-        with Processes(available_cores()) as workers:
-            for one in checks(Runner(workers, _ProgressLine()), short="--short" in sys.argv):
+        with ProcessPool(available_cores()) as pool:
+            for one in checks(Runner(pool, _ProgressLine()), short="--short" in sys.argv):
                 found.append(one)
                 sys.stderr.write(f"{one.check}: {one.found} ({one.required})\n")
     except KeyboardInterrupt:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from leaguekit.sim.workers import Workers
+from leaguekit.sim.workers import InlinePool
 from tests.sim.honest import Runner, checks, max_wrong, payoffs_hold
 
 
 @pytest.mark.long
 def test_what_a_comparison_claims_is_true() -> None:
-    with Workers() as workers:
-        found = [*checks(Runner(workers, lambda _done, _whole: None), short=True)]
+    with InlinePool() as pool:
+        found = [*checks(Runner(pool, lambda _done, _whole: None), short=True)]
     assert len(found) == 39
     assert not [one for one in found if not one.holds]
 
 
 def test_the_intervals_of_payoffs_contain_the_true_means() -> None:
-    with Workers() as workers:
-        found = [*payoffs_hold(Runner(workers, lambda _done, _whole: None), 40, 10)]
+    with InlinePool() as pool:
+        found = [*payoffs_hold(Runner(pool, lambda _done, _whole: None), 40, 10)]
     assert len(found) == 3
     assert not [one for one in found if not one.holds]
 

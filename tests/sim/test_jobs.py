@@ -16,34 +16,34 @@ import psutil
 import pytest
 
 from leaguekit.sim import jobs
-from leaguekit.sim.jobs import play_in_order
-from leaguekit.sim.workers import Processes, Workers, WorkersLost, available_cores
+from leaguekit.sim.jobs import run_in_order
+from leaguekit.sim.workers import InlinePool, ProcessPool, WorkerPool, WorkersLost, available_cores
 
 
 def square(number: int) -> int:
     return number * number
 
 
-def results(workers: Workers, job: object, numbers: Iterator[int]) -> list[int]:
-    return [one for one in play_in_order(workers, job, numbers) if one is not None]
+def results(pool: WorkerPool, job: object, numbers: Iterator[int]) -> list[int]:
+    return [one for one in run_in_order(pool, job, numbers) if one is not None]
 
 
-class HeldJobs(Workers):
+class HeldJobs(InlinePool):
     """The jobs of a test, which ends them in any order."""
 
-    lost = (BrokenExecutor,)
-    window = 4
+    lost_errors = (BrokenExecutor,)
+    max_pending = 4
 
     def __init__(self) -> None:
         self.submitted: list[tuple[int, Future[int]]] = []
         self.replaced = 0
 
-    def submit(self, play, job):
+    def submit(self, function, job):
         future: Future[int] = Future()
         self.submitted.append((job, future))
         return future
 
-    def replace(self, error: BaseException) -> None:
+    def restart_after(self, error: BaseException) -> None:
         self.replaced += 1
 
     def end(self, *numbers: int) -> None:
@@ -59,7 +59,7 @@ class HeldJobs(Workers):
 
 def test_results_come_in_the_order_of_the_jobs_whichever_ends_first() -> None:
     held = HeldJobs()
-    played = play_in_order(held, square, iter(range(6)))
+    played = run_in_order(held, square, iter(range(6)))
     assert next(played) is None
     held.end(3, 1)
     assert next(played) is None
@@ -74,13 +74,13 @@ def test_results_come_in_the_order_of_the_jobs_whichever_ends_first() -> None:
 
 def test_no_more_jobs_are_taken_than_fit() -> None:
     held, numbers = HeldJobs(), iter(range(100))
-    next(play_in_order(held, square, numbers))
-    assert next(numbers) == held.window
+    next(run_in_order(held, square, numbers))
+    assert next(numbers) == held.max_pending
 
 
 def test_after_a_loss_only_jobs_without_a_result_are_played_again() -> None:
     held = HeldJobs()
-    played = play_in_order(held, square, iter(range(4)))
+    played = run_in_order(held, square, iter(range(4)))
     assert next(played) is None
     held.end(2)
     held.lose()
@@ -94,7 +94,7 @@ def test_after_a_loss_only_jobs_without_a_result_are_played_again() -> None:
 def test_a_job_that_always_loses_its_worker_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "MAX_LOSSES", 3)
     held = HeldJobs()
-    played = play_in_order(held, square, iter(range(7, 9)))
+    played = run_in_order(held, square, iter(range(7, 9)))
     for _ in range(4):
         next(played, None)
         held.lose()
@@ -113,8 +113,8 @@ def square_but_die_at_first(folder: str, number: int) -> int:
 
 
 def test_the_jobs_of_killed_processes_are_played_again(tmp_path: Path) -> None:
-    with Processes(2) as workers:
-        found = results(workers, partial(square_but_die_at_first, str(tmp_path)), iter(range(7)))
+    with ProcessPool(2) as pool:
+        found = results(pool, partial(square_but_die_at_first, str(tmp_path)), iter(range(7)))
     assert found == [*map(square, range(7))]
     assert {path.name for path in tmp_path.iterdir()} == {"0", "3", "6"}
 
@@ -134,8 +134,8 @@ def break_off_a_result(folder: str, number: int) -> int:
 
 
 def test_a_process_that_is_killed_while_it_writes_a_result_holds_up_nothing(tmp_path: Path) -> None:
-    with Processes(2) as workers:
-        found = results(workers, partial(break_off_a_result, str(tmp_path)), iter(range(5)))
+    with ProcessPool(2) as pool:
+        found = results(pool, partial(break_off_a_result, str(tmp_path)), iter(range(5)))
     assert found == [*map(square, range(5))]
     assert (tmp_path / "mark").exists()
 
@@ -146,8 +146,8 @@ def describe_process(_: int) -> tuple[int, bool]:
 
 def test_ctrl_c_is_for_the_parent_only() -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    with Processes(1) as workers:
-        ((pid, is_blocked),) = results(workers, describe_process, iter([1]))
+    with ProcessPool(1) as pool:
+        ((pid, is_blocked),) = results(pool, describe_process, iter([1]))
     assert pid != os.getpid()
     assert is_blocked
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
@@ -155,12 +155,12 @@ def test_ctrl_c_is_for_the_parent_only() -> None:
 
 PARENT = """
 import sys
-from leaguekit.sim.jobs import play_in_order
-from leaguekit.sim.workers import Processes
+from leaguekit.sim.jobs import run_in_order
+from leaguekit.sim.workers import ProcessPool
 from tests.sim.test_jobs import say_and_wait
 if __name__ == "__main__":
-    with Processes(2) as workers:
-        [*play_in_order(workers, say_and_wait, iter(range(2)))]
+    with ProcessPool(2) as pool:
+        [*run_in_order(pool, say_and_wait, iter(range(2)))]
 """
 
 
@@ -194,9 +194,9 @@ def fail(number: int) -> int:
 
 
 def test_an_error_of_a_job_is_raised_here_and_there_in_the_same_way() -> None:
-    for workers in (Workers(), Processes(1)):
-        with workers, pytest.raises(LookupError, match="no 5"):
-            results(workers, fail, iter([5]))
+    for pool in (InlinePool(), ProcessPool(1)):
+        with pool, pytest.raises(LookupError, match="no 5"):
+            results(pool, fail, iter([5]))
 
 
 def test_there_is_a_core() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from leaguekit.cli import CommandError
 from leaguekit.cli.comparison_report import wrap
 from leaguekit.cli.simulation_progress import Progress
-from leaguekit.cli.simulation_run import SimulationRun, workers_of
+from leaguekit.cli.simulation_run import SimulationRun, pool_of
 from leaguekit.cli.tables import json_line, pluralize, rate_text, warn_of_replaced_moves
 from leaguekit.sim.pairs import PairedGames, PairedTest
 from leaguekit.sim.parts import Setup
@@ -57,7 +57,7 @@ def compare_until_decided(options: argparse.Namespace, setup: Setup, games: Pair
         so_far = f"{_so_far(test)}, " if test.count else ""
         return f"to a decision: {so_far}{rate_text(2 * test.count / seconds)} games per second"
 
-    run.play(workers_of(options), share, describe, lambda: paired.decision is not None)
+    run.play(pool_of(options), share, describe, lambda: paired.decision is not None)
     if options.json:
         print(json_line(_as_json(options, names, paired, run.progress) | run.resume_figures()))
     else:

@@ -15,7 +15,7 @@ from leaguekit.cli.arguments import add_game_option, at_least, names
 from leaguekit.cli.comparison_report import as_json, as_text, wrap
 from leaguekit.cli.sequential import compare_until_decided, sequential_test
 from leaguekit.cli.simulation_progress import Progress
-from leaguekit.cli.simulation_run import SimulationRun, add_options, workers_of
+from leaguekit.cli.simulation_run import SimulationRun, add_options, pool_of
 from leaguekit.cli.tables import json_line, pluralize, rate_text, warn_of_replaced_moves
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.rounds import start_fault
@@ -24,8 +24,8 @@ from leaguekit.player.move_limit import MOVE_SECONDS
 from leaguekit.player.strategies import STRATEGIES, check_can_play, strategies_for
 from leaguekit.player.strategy_loading import LLM, OWN_STRATEGY
 from leaguekit.sim.comparison import Comparison, Leagues
-from leaguekit.sim.parts import Setup, code_of, use
-from leaguekit.sim.workers import Processes, Workers, WorkersLost, available_cores
+from leaguekit.sim.parts import Setup, hash_code, preload_simulation
+from leaguekit.sim.workers import InlinePool, ProcessPool, WorkersLost, available_cores
 
 # The default of --seeds: leagues, and pairs of games with --until.
 LEAGUES, PAIRS = 100, 100_000
@@ -165,10 +165,10 @@ def run(options: argparse.Namespace) -> int:
         as_named=options.seeds == 1,
         in_pairs=options.until is not None,
         with_matches=options.out is not None,
-        code=code_of(game, settings.format_text, strategies),
+        code=hash_code(game, settings.format_text, strategies),
     )
     simulation = setup.load()
-    use(setup, simulation)
+    preload_simulation(setup, simulation)
     if isinstance(simulation, Comparison):
         return _compare(options, setup, simulation)
     return compare_until_decided(options, setup, simulation)
@@ -201,15 +201,15 @@ def _test_with_faults(options: argparse.Namespace) -> int:
         format=None if settings.format_text == "round_robin" else settings.format_text,
     )
     scenarios = [Scenario(options.seed + number, setup, options.faults) for number in range(options.seeds)]
-    workers = workers_of(options)
-    if workers is None and options.seeds >= MIN_SEEDS_FOR_PROCESSES and (cores := available_cores()) > 1:
-        workers = Processes(cores)
+    pool = pool_of(options)
+    if pool is None and options.seeds >= MIN_SEEDS_FOR_PROCESSES and (cores := available_cores()) > 1:
+        pool = ProcessPool(cores)
 
     def command_of_rest(done: int) -> str:
         return Scenario(options.seed + done, setup, options.faults).command(options.seeds - done)
 
     try:
-        return report(scenarios, options.seeds, as_json=options.json, workers=workers, command_of_rest=command_of_rest)
+        return report(scenarios, options.seeds, as_json=options.json, pool=pool, command_of_rest=command_of_rest)
     except WorkersLost as error:
         raise CommandError(str(error)) from None
 
@@ -259,8 +259,8 @@ def _compare(options: argparse.Namespace, setup: Setup, comparison: Comparison) 
         return f"{rate_text(rate)} matches per second{left}"
 
     # The table of a single league is that of this process.
-    workers = Workers() if comparison.as_named else workers_of(options)
-    run.play(workers, lambda: leagues.count / options.seeds, describe)
+    pool = InlinePool() if comparison.as_named else pool_of(options)
+    run.play(pool, lambda: leagues.count / options.seeds, describe)
     if options.json:
         print(json_line(_figures(options, comparison, run.progress) | as_json(comparison) | run.resume_figures()))
     else:

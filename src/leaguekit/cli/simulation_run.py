@@ -26,8 +26,8 @@ from leaguekit.sim.comparison import Leagues
 from leaguekit.sim.direct import GameBrokeDown, UnusableStrategy
 from leaguekit.sim.interrupts import noted_interrupts
 from leaguekit.sim.pairs import PairedTest
-from leaguekit.sim.parts import OtherCode, Seeds, Setup, play_parts
-from leaguekit.sim.workers import Processes, Workers, WorkersLost
+from leaguekit.sim.parts import CodeMismatch, Seeds, Setup, play_parts
+from leaguekit.sim.workers import InlinePool, ProcessPool, WorkerPool, WorkersLost
 
 MAX_JOBS = 1_000
 # With --resume, the simulation is saved at this interval, in case that it is killed.
@@ -63,8 +63,8 @@ def _scheduler(text: str) -> str:
     return text
 
 
-def workers_of(options: argparse.Namespace) -> Workers | None:
-    """Who plays; None if that depends on how long it takes. Raises CommandError."""
+def pool_of(options: argparse.Namespace) -> WorkerPool | None:
+    """Return the pool that the options ask for; None to decide by the duration. Raises CommandError."""
     if options.cluster is not None:
         if options.jobs is not None:
             raise CommandError("--jobs is for this computer, and --cluster for others: leave out one of them")
@@ -73,7 +73,7 @@ def workers_of(options: argparse.Namespace) -> Workers | None:
         return None
     if options.jobs > MAX_JOBS:
         raise CommandError(f"--jobs {options.jobs} is too many: it must be at most {MAX_JOBS}")
-    return Workers() if options.jobs == 1 else Processes(options.jobs)
+    return InlinePool() if options.jobs == 1 else ProcessPool(options.jobs)
 
 
 # What parts are counted in.
@@ -114,14 +114,14 @@ class SimulationRun(Generic[CountedT]):
 
     def play(
         self,
-        workers: Workers | None,
+        pool: WorkerPool | None,
         share: Callable[[], float],
         describe: Callable[[float], str],
         is_decided: Callable[[], bool] = lambda: False,
     ) -> None:
         """Play until all seeds are counted, it is decided, or Ctrl-C is pressed.
 
-        ``share`` is how much is done, and ``describe`` says the same in words, for a number of seconds.
+        ``share`` is how much is done, and ``describe`` returns the same in words, for a number of seconds.
         """
         # Its parts are of its kind.
         counted: Any = self.counted
@@ -131,7 +131,7 @@ class SimulationRun(Generic[CountedT]):
         with self.matches, noted_interrupts() as interrupted, self.progress:
             save_at = time.monotonic() + SAVE_SECONDS
             try:
-                with closing(play_parts(seeds, workers)) as parts:
+                with closing(play_parts(seeds, pool)) as parts:
                     for part in () if is_decided() else parts:
                         if part is not None:
                             counted.add(part.result)
@@ -140,11 +140,11 @@ class SimulationRun(Generic[CountedT]):
                                 self.matches.add(part.result.rows)
                         if interrupted or is_decided():
                             break
-                        self.progress.update(share(), lambda seconds: _join(describe(seconds), workers))
+                        self.progress.update(share(), lambda seconds: _join(describe(seconds), pool))
                         if self._options.resume is not None and time.monotonic() > save_at:
                             self._save(self._options.resume)
                             save_at = time.monotonic() + SAVE_SECONDS
-            except (GameBrokeDown, OtherCode, UnusableStrategy, WorkersLost) as error:
+            except (GameBrokeDown, CodeMismatch, UnusableStrategy, WorkersLost) as error:
                 failure = error
             is_over = is_decided() or self.count == self._options.seeds
             self.is_interrupted = bool(interrupted) and not is_over
@@ -181,9 +181,9 @@ class SimulationRun(Generic[CountedT]):
         return Path(f"simulation-{hashlib.sha256(setup).hexdigest()[:8]}.json")
 
 
-def _join(described: str, workers: Workers | None) -> str:
-    who = "" if workers is None else workers.describe()
-    return f"{described}, {who}" if who else described
+def _join(described: str, pool: WorkerPool | None) -> str:
+    where = "" if pool is None else pool.describe()
+    return f"{described}, {where}" if where else described
 
 
 def _resume_command(options: argparse.Namespace, setup: Setup, path: Path) -> str:

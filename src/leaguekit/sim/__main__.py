@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from leaguekit.sim.campaign import soak
-from leaguekit.sim.workers import Processes, available_cores
+from leaguekit.sim.workers import ProcessPool, available_cores
 
 
 def main() -> int:
@@ -17,8 +17,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="the totals as JSON, for programs")
     parser.add_argument("--jobs", metavar="N", type=int, default=available_cores(), help="(default one per core)")
     options = parser.parse_args()
-    workers = Processes(options.jobs) if options.jobs > 1 else None
-    return soak(options.minutes, options.seed, min_seeds=options.least, as_json=options.json, workers=workers)
+    pool = ProcessPool(options.jobs) if options.jobs > 1 else None
+    return soak(options.minutes, options.seed, min_seeds=options.least, as_json=options.json, pool=pool)
 
 
 if __name__ == "__main__":

@@ -21,10 +21,10 @@ from leaguekit.player.strategies import strategies_for
 from leaguekit.sim.checks import find_violations
 from leaguekit.sim.faults import MEANINGS, FaultKind, make_fault_plan
 from leaguekit.sim.interrupts import noted_interrupts, raise_noted
-from leaguekit.sim.jobs import play_in_order
+from leaguekit.sim.jobs import run_in_order
 from leaguekit.sim.outcome import LeagueSetup, Outcome
 from leaguekit.sim.runner import play
-from leaguekit.sim.workers import Workers
+from leaguekit.sim.workers import InlinePool, WorkerPool
 
 # In this game chance moves in every turn, and the record of a match is too long for its report.
 LONG_GAME = "prisoners_dilemma(turns=300, noise=0.1)"
@@ -146,7 +146,7 @@ def count_scenario(scenario: Scenario) -> ScenarioCounts:
 
 
 def soak(
-    minutes: float, first: int = 1, *, min_seeds: int = 1, as_json: bool = False, workers: Workers | None = None
+    minutes: float, first: int = 1, *, min_seeds: int = 1, as_json: bool = False, pool: WorkerPool | None = None
 ) -> int:
     """Simulate random leagues with random faults for some minutes, and at least ``min_seeds`` of them."""
     until = time.monotonic() + minutes * 60
@@ -157,7 +157,7 @@ def soak(
             yield random_scenario(seed)
             seed += 1
 
-    return report(scenarios(), None, as_json=as_json, workers=workers)
+    return report(scenarios(), None, as_json=as_json, pool=pool)
 
 
 def random_scenario(seed: int) -> Scenario:
@@ -181,19 +181,19 @@ def report(
     count: int | None,
     *,
     as_json: bool,
-    workers: Workers | None = None,
+    pool: WorkerPool | None = None,
     command_of_rest: Callable[[int], str] | None = None,
 ) -> int:
     """Simulate leagues, and print the progress, the failures and finally the totals. Returns the exit code.
 
-    Without workers they are simulated in this process. ``command_of_rest`` gives the command that plays all leagues
+    Without a pool they are simulated in this process. ``command_of_rest`` gives the command that plays all leagues
     but the first ones, which Ctrl-C has left.
     """
     totals = Totals()
     began = time.monotonic()
     progress = _Progress(totals, count, began)
-    with noted_interrupts() as interrupted, suppress(KeyboardInterrupt), workers or Workers() as players:
-        for counts in play_in_order(players, count_scenario, iter(scenarios)):
+    with noted_interrupts() as interrupted, suppress(KeyboardInterrupt), pool or InlinePool() as workers:
+        for counts in run_in_order(workers, count_scenario, iter(scenarios)):
             if counts is not None:
                 totals.add(counts)
                 if counts.violations and not as_json:

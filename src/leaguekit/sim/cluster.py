@@ -1,4 +1,4 @@
-"""Plays jobs on a Dask cluster, which is optional: its package is imported when a cluster is used."""
+"""Runs jobs on a Dask cluster, which is optional: its package is imported when a cluster is used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any, Self
 
 from leaguekit import __version__
-from leaguekit.sim.workers import Workers, WorkersLost
+from leaguekit.sim.workers import WorkerPool, WorkersLost
 
 INSTALL = "a Dask cluster needs the extra `dask`: pip install 'leaguekit[dask]'"
 HOW_TO = "docs/how-to.md says how to start a cluster"
@@ -18,10 +18,8 @@ CONNECT_SECONDS = 10
 _ASK_SECONDS = 1.0
 
 
-class Cluster(Workers):
-    """The workers of a Dask scheduler. It plays a job again if it loses the worker; workers may come and go."""
-
-    are_here = False
+class Cluster(WorkerPool):
+    """The workers of a Dask scheduler. It runs a job again if it loses the worker; workers may join and leave."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -29,7 +27,7 @@ class Cluster(Workers):
         self._ask_at = 0.0
 
     @property
-    def window(self) -> int:
+    def max_pending(self) -> int:
         return 3 * max(1, sum(self._threads.values()))
 
     def describe(self) -> str:
@@ -38,17 +36,17 @@ class Cluster(Workers):
             return f"{self.address} has no worker yet"
         return f"{count} {'worker' if count == 1 else 'workers'}"
 
-    def check(self) -> None:
+    def check_for_losses(self) -> None:
         if time.monotonic() >= self._ask_at:
             self._threads = self._ask("nthreads")
             self._ask_at = time.monotonic() + _ASK_SECONDS
 
-    def replace(self, error: BaseException) -> None:
+    def restart_after(self, error: BaseException) -> None:
         if isinstance(error, RuntimeError):
             # A job could not be read. Otherwise it comes from a game.
             if not isinstance(error.__cause__, ImportError):
                 raise error
-            raise WorkersLost(f"a worker has not what is to be played: {error.__cause__}") from error
+            raise WorkersLost(f"a worker lacks a module of the simulation: {error.__cause__}") from error
         is_lost = isinstance(error, CancelledError)
         why = f"the connection to the scheduler at {self.address} was lost" if is_lost else _describe(error)
         raise WorkersLost(why) from error
@@ -64,7 +62,7 @@ class Cluster(Workers):
             if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         # The last one comes if a worker lacks a package.
-        self.lost = CancelledError, KilledWorker, RuntimeError
+        self.lost_errors = CancelledError, KilledWorker, RuntimeError
         if self.address.startswith("tls:") and Security().get_connection_args("client")["ssl_context"] is None:
             raise WorkersLost(
                 f"there is no certificate for {self.address}: name the settings that have it by DASK_CONFIG. {HOW_TO}"
@@ -78,7 +76,7 @@ class Cluster(Workers):
             ) from error
         try:
             self._check_packages()
-            self.check()
+            self.check_for_losses()
         except BaseException:
             self._client.close()
             raise

@@ -27,19 +27,19 @@ from leaguekit.player.strategy_loading import NoSuchStrategy, load, module_of_st
 from leaguekit.sim.comparison import Comparison, Leagues
 from leaguekit.sim.direct import CALLER, Entrant
 from leaguekit.sim.interrupts import is_interrupted
-from leaguekit.sim.jobs import play_in_order
+from leaguekit.sim.jobs import run_in_order
 from leaguekit.sim.pairs import PairedGames, Pairs
-from leaguekit.sim.workers import Processes, Workers, available_cores
+from leaguekit.sim.workers import InlinePool, ProcessPool, WorkerPool, available_cores
 
-# How long a part is to take: long beside the effort of passing it on, and short
-# for a user who waits for its end.
+# The intended duration of a part. It is long compared with the effort of sending it to a worker, and short enough that
+# Ctrl-C and the display of the progress react at once.
 PART_SECONDS = 0.25
 # A simulation that takes longer than this is played by several processes. Each of them takes 0.3 s to start.
 MIN_SECONDS_LEFT = 2.0
 MIN_SECONDS = 0.5
 
 
-class OtherCode(Exception):
+class CodeMismatch(Exception):
     """A worker would play other code than this process. The text says which, and what to do."""
 
 
@@ -60,16 +60,16 @@ class Setup(Struct, frozen=True):
     code: dict[str, str] = {}
 
     def load(self) -> Comparison | PairedGames:
-        """Raises what the loading of games and of strategies raises, and OtherCode."""
+        """Raises what the loading of games and of strategies raises, and CodeMismatch."""
         load_game(self.game)
         load_format(self.settings.format_text)
         functions = [load(name) for name in self.strategies]
         for name, function in zip(self.strategies, functions, strict=True):
             check_can_play(name, function, self.settings.game_type)
         if changed := sorted(
-            set(code_of(self.game, self.settings.format_text, self.strategies).items()) ^ set(self.code.items())
+            set(hash_code(self.game, self.settings.format_text, self.strategies).items()) ^ set(self.code.items())
         ):
-            raise OtherCode(
+            raise CodeMismatch(
                 f"{changed[0][0]} is not the same on {platform.node()} as where the simulation began. "
                 "Use the same version everywhere, and do not change it meanwhile"
             )
@@ -86,7 +86,7 @@ class Setup(Struct, frozen=True):
         )
 
 
-def code_of(game: str, league_format: str, strategies: tuple[str, ...]) -> dict[str, str]:
+def hash_code(game: str, league_format: str, strategies: tuple[str, ...]) -> dict[str, str]:
     """The version of leaguekit, and the hash of each file of other authors that is used."""
     modules = {game: module_of_game(game), league_format: module_of_format(league_format)}
     modules |= {name: module_of_strategy(name) for name in strategies}
@@ -107,7 +107,7 @@ class PartJob(Struct, frozen=True):
 
 
 class Part(Struct):
-    """What the seeds of a job have come to."""
+    """The result of the seeds of a job."""
 
     result: Leagues | Pairs
     # The number of seeds. It is smaller than that of the job if Ctrl-C was pressed.
@@ -116,7 +116,7 @@ class Part(Struct):
     cpu_seconds: float
 
 
-# What this thread has played last, with what it has learned of the game. A Dask worker may have several threads.
+# The simulation that this thread played last, with its caches. A Dask worker may have several threads.
 _latest = threading.local()
 _loading = threading.Lock()
 
@@ -126,7 +126,7 @@ def play_part(job: PartJob) -> Part:
     began, cpu_began = time.perf_counter(), time.thread_time()
     if getattr(_latest, "setup", None) != job.setup:
         with _loading:
-            use(job.setup, _load(job.setup))
+            preload_simulation(job.setup, _load(job.setup))
     simulation: Comparison | PairedGames = _latest.simulation
     seeds = range(job.first, job.first + job.count)
     result: Leagues | Pairs
@@ -142,14 +142,14 @@ def _load(setup: Setup) -> Comparison | PairedGames:
     try:
         return setup.load()
     except (FormatError, NoSuchGame, NoSuchStrategy, CannotPlay) as error:
-        raise OtherCode(
+        raise CodeMismatch(
             f"A worker on {platform.node()} cannot play this: {error} Every worker needs the same files in its working "
             "folder, and the same packages"
         ) from None
 
 
-def use(setup: Setup, simulation: Comparison | PairedGames) -> None:
-    """Play parts of this setup in this thread by a simulation that is loaded already."""
+def preload_simulation(setup: Setup, simulation: Comparison | PairedGames) -> None:
+    """Keep a simulation, so that this thread does not load it again for parts of this setup."""
     _latest.setup, _latest.simulation = setup, simulation
 
 
@@ -161,14 +161,14 @@ class Seeds(Iterator[PartJob]):
         self._next, self._end = first, end
         self._size = 1
         self._count, self._seconds = 0, 0.0
-        # Between how many processes the rest is divided.
-        self.window = 1
+        # The number of parts that are submitted at the same time.
+        self.max_pending = 1
 
     def __next__(self) -> PartJob:
         left = self._end - self._next
         if left <= 0:
             raise StopIteration
-        job = PartJob(self._setup, self._next, min(self._size, ceil(left / self.window)))
+        job = PartJob(self._setup, self._next, min(self._size, ceil(left / self.max_pending)))
         self._next += job.count
         return job
 
@@ -186,14 +186,14 @@ class Seeds(Iterator[PartJob]):
         return (self._end - self._next) * self._seconds / max(1, self._count)
 
 
-def play_parts(seeds: Seeds, workers: Workers | None) -> Generator[Part | None]:
+def play_parts(seeds: Seeds, pool: WorkerPool | None) -> Generator[Part | None]:
     """Play all parts and yield them in order; None if there was none for a moment.
 
-    Without workers, this process plays the first parts, and then all cores do if that is faster.
+    Without a pool, this process plays the first parts, and then all cores do if that is faster.
     """
-    if workers is None:
+    if pool is None:
         began = time.perf_counter()
-        with (here := Workers()):
+        with (here := InlinePool()):
             for part in _play(seeds, here):
                 yield part
                 if seeds.seconds_left > MIN_SECONDS_LEFT and time.perf_counter() - began > MIN_SECONDS:
@@ -202,17 +202,17 @@ def play_parts(seeds: Seeds, workers: Workers | None) -> Generator[Part | None]:
                 return
         # Each process is to play for a second or more.
         count = min(available_cores(), max(2, int(seeds.seconds_left)))
-        workers = Workers() if count == 1 else Processes(count)
-    with workers:
-        yield from _play(seeds, workers)
+        pool = InlinePool() if count == 1 else ProcessPool(count)
+    with pool:
+        yield from _play(seeds, pool)
 
 
-def _play(seeds: Seeds, workers: Workers) -> Iterator[Part | None]:
-    for part in play_in_order(workers, play_part, seeds):
-        seeds.window = workers.window
+def _play(seeds: Seeds, pool: WorkerPool) -> Iterator[Part | None]:
+    for part in run_in_order(pool, play_part, seeds):
+        seeds.max_pending = pool.max_pending
         if part is not None:
             seeds.learn(part)
-            if workers.are_here:
-                # The processor time of this process is measured elsewhere.
+            if pool.is_here:
+                # The caller measures this process itself.
                 part.cpu_seconds = 0.0
         yield part

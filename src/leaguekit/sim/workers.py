@@ -1,7 +1,6 @@
-"""Where jobs are played: in this process, in processes of this machine, or on a Dask cluster.
+"""Pools of workers, which run jobs: in this process, or in processes of this machine. ``cluster.py`` has a third one.
 
-Each is a context manager around a ``concurrent.futures.Executor``. At its end, jobs that are still being played are
-given up.
+Each is a context manager around a ``concurrent.futures.Executor``. When it exits, jobs that still run are cancelled.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ MAX_PROCESSES = 61
 
 
 class WorkersLost(Exception):
-    """The jobs cannot be played to the end, because the workers are lost. The text says why."""
+    """The rest of the jobs cannot run, because the workers are lost. The text says why."""
 
 
 def available_cores() -> int:
@@ -35,32 +35,45 @@ def available_cores() -> int:
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
-class Workers:
-    """Plays jobs in this process, one at a time, when they are submitted. The base class of all workers."""
+class WorkerPool(ABC):
+    """Runs jobs. A subclass says where."""
 
     # Whether jobs use the processor time of this process.
-    are_here = True
-    # The errors of jobs whose process was lost.
-    lost: tuple[type[BaseException], ...] = ()
+    is_here = False
+    # What a job raises if its worker was lost.
+    lost_errors: tuple[type[BaseException], ...] = ()
     _executor: Executor
 
     @property
-    def window(self) -> int:
+    @abstractmethod
+    def max_pending(self) -> int:
         """How many jobs are submitted at the same time."""
-        return 1
 
-    def submit(self, play: Callable[[JobT], ResultT], job: JobT) -> Future[ResultT]:
-        return self._executor.submit(play, job)
+    def submit(self, function: Callable[[JobT], ResultT], job: JobT) -> Future[ResultT]:
+        return self._executor.submit(function, job)
 
     def describe(self) -> str:
-        """Who plays, for the display of the progress; empty for this process."""
+        """Return the number of workers, for the display of the progress; empty for this process."""
         return ""
 
-    def check(self) -> None:
-        """Called now and then while a result is awaited. Raises WorkersLost."""
+    def check_for_losses(self) -> None:  # noqa: B027 - optional
+        """Find lost workers whose jobs would never raise. Called while a result is awaited. Raises WorkersLost."""
 
-    def replace(self, error: BaseException) -> None:
-        """Begin again with other processes, after an error has shown that some are lost. Raises WorkersLost."""
+    def restart_after(self, error: BaseException) -> None:  # noqa: B027 - optional
+        """Start other workers, after an error has shown that some are lost. Raises WorkersLost."""
+
+    @abstractmethod
+    def __enter__(self) -> Self: ...
+
+    @abstractmethod
+    def __exit__(self, *_: object) -> None: ...
+
+
+class InlinePool(WorkerPool):
+    """Runs each job in this thread when it is submitted."""
+
+    is_here = True
+    max_pending = 1
 
     def __enter__(self) -> Self:
         self._executor = _InThisThread()
@@ -75,39 +88,38 @@ class _InThisThread(Executor):
         future: Future[ResultT] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - the caller gets it with the result
+        except Exception as error:  # noqa: BLE001 - the future raises it
             future.set_exception(error)
         return future
 
 
-class Processes(Workers):
-    """Plays jobs in processes of this machine. If one of them is lost, all are replaced."""
+class ProcessPool(WorkerPool):
+    """Runs jobs in processes of this machine. If one of them is lost, all are replaced."""
 
-    are_here = False
-    lost = (BrokenExecutor,)
+    lost_errors = (BrokenExecutor,)
 
     def __init__(self, count: int) -> None:
         self.count = min(count, MAX_PROCESSES) if sys.platform == "win32" else count
         self._children: set[int | None] = set()
 
     @property
-    def window(self) -> int:
-        # Enough that no process has to wait while another one still plays the oldest job.
+    def max_pending(self) -> int:
+        # Enough that no process has to wait while another one still runs the oldest job.
         return 3 * self.count
 
     def describe(self) -> str:
         return f"{self.count} processes"
 
-    def submit(self, play: Callable[[JobT], ResultT], job: JobT) -> Future[ResultT]:
+    def submit(self, function: Callable[[JobT], ResultT], job: JobT) -> Future[ResultT]:
         if self._stop.closed:
             raise BrokenExecutor("a process was lost")
         # This may start a process.
         with _starting():
-            future = self._executor.submit(play, job)
+            future = self._executor.submit(function, job)
         self._children |= _children()
         return future
 
-    def check(self) -> None:
+    def check_for_losses(self) -> None:
         """End all processes if one of them is lost.
 
         The executor itself notices a lost process, but not while it reads a result that this process did not complete.
@@ -117,7 +129,7 @@ class Processes(Workers):
             self._stop.close()
             self._executor._result_queue._writer.close()  # type: ignore[attr-defined]  # noqa: SLF001
 
-    def replace(self, error: BaseException) -> None:  # noqa: ARG002 - it is always the same
+    def restart_after(self, error: BaseException) -> None:  # noqa: ARG002 - it is always the same
         self.__exit__()
         self.__enter__()
 
@@ -160,7 +172,7 @@ def _starting() -> Iterator[None]:
 
 
 def _begin(stopped: Connection) -> None:
-    """Called at the start of a process that plays jobs."""
+    """Called at the start of a process that runs jobs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_exit_after, args=(stopped,), daemon=True).start()
 
