@@ -43,6 +43,15 @@ def test_discs_and_rings_are_drawn_and_called_by_their_colours() -> None:
     assert not [*svg.iter("text")]
 
 
+def test_chess_men_have_the_colour_of_their_side_on_every_page_and_squares_are_chequered() -> None:
+    drawn = drawing({"kind": "grid", "rows": [["♔", "♟"], ["", {"text": "♜", "colour": "red"}]], "chequered": True}, {})
+    (svg,) = ET.fromstring(drawn)
+    assert [(one.text, one.get("class")) for one in svg.iter("text")] == [("♚", "white"), ("♟", "black"), ("♜", "red")]
+    assert svg.get("aria-label") == "Board, row by row: ♔ ♟; – red ♜"
+    dark, _ = svg.iter("path")
+    assert (dark.get("class"), dark.get("d")) == ("dark", "M31 1h30v30h-30zM1 31h30v30h-30z")
+
+
 @pytest.mark.parametrize(("text", "shown"), [("ab", "ab"), ("abcdef", "abcdef"), ("abcdefg", "abcde…")])
 def test_a_long_text_of_a_cell_is_shortened_and_stays_whole_for_screen_readers(text: str, shown: str) -> None:
     (svg,) = ET.fromstring(drawing({"kind": "grid", "rows": [[text]]}, {}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import pyspiel
@@ -141,7 +142,71 @@ def test_the_stones_of_go_are_drawn_as_discs() -> None:
     position = ours.play(ours.play(ours.start(), {"A": "a9"}), {"B": "b9"})
     picture = ours.picture(ours.view(position, None))
     assert picture is not None
-    assert picture["rows"][0][:3] == [{"text": "●", "colour": "black"}, {"text": "●", "colour": "white"}, ""]
+    last = {"text": "●", "colour": "white", "marked": True}
+    assert picture["rows"][0][:3] == [{"text": "●", "colour": "black"}, last, ""]
+
+
+MEN = ("♚♛♜♝♞♟", "♔♕♖♗♘♙", "{B} has White, {A} has Black")
+
+
+@pytest.mark.parametrize(
+    ("name", "of_a", "of_b", "caption"),
+    [
+        *[(name, *MEN) for name in ("antichess", "chess", "crazyhouse")],
+        ("go(board_size=9)", ["black"], ["white"], "{A} has Black, {B} has White"),
+        *[
+            (name, "x", "o", "{A} has x, {B} has o")
+            for name in ("connect_four", "hex", "lines_of_action", "mnk", "othello", "tic_tac_toe")
+        ],
+        ("ultimate_tic_tac_toe", "x", "o", "{A} has x, {B} has o"),
+        ("amazons", "X#", "O#", "{A} has X, {B} has O"),
+        ("clobber", "o", "x", "{A} has o, {B} has x"),
+        ("checkers", "o", "+", "{A} has o, {B} has +"),
+        *[(name, "b", "w", "{A} has b, {B} has w") for name in ("breakthrough", "gomoku")],
+        *[
+            (name, ascii_uppercase, ascii_lowercase, "{A} has capitals, {B} has small letters")
+            for name in ("shogi", "xiangqi")
+        ],
+    ],
+)
+def test_a_caption_says_whose_pieces_are_which_and_the_last_move_is_marked(
+    name: str, of_a: Any, of_b: Any, caption: str
+) -> None:
+    before: list[str] = []
+    moved: dict[Any, set[str]] = {"A": set(), "B": set()}
+    for _, (ours, position, _) in zip(range(16), play_beside(name, 2), strict=False):
+        picture = ours.picture(ours.view(position, None))
+        assert picture is not None
+        assert picture_fault(picture) is None
+        assert picture["caption"].partition(";")[0] == caption
+        cells = [one if isinstance(one, dict) else {"text": one} for row in picture["rows"] for one in row]
+        pieces = [one.get("colour") or one["text"] for one in cells]
+        if position.last:
+            ((mover, move),) = position.last.items()
+            moved[mover] |= {now for was, now in zip(before, pieces, strict=True) if now not in (was, "")}
+            if name in ("chess", "checkers", "go(board_size=9)", "othello"):
+                (marked,) = (number for number, one in enumerate(cells) if one.get("marked"))
+                row, column = divmod(marked, len(picture["rows"][0]))
+                square = f"{picture['column_labels'][column]}{picture['row_labels'][row]}".lower()
+                assert square in move[-3:]
+        before = pieces
+    assert moved["A"]
+    assert moved["A"] <= {*of_a}
+    assert moved["B"] <= {*of_b}
+
+
+def test_pieces_in_hand_are_in_the_caption_and_shogi_has_labels_of_its_own() -> None:
+    view = {"observation": "4k4/9/9/9/9/9/9/9/R3K2+P1 w Pp 31", "last": {"A": "N*9h"}}
+    picture = game("openspiel:shogi").picture(view)
+    assert picture is not None
+    assert (picture["row_labels"][0], picture["column_labels"][0]) == ("a", "9")
+    assert picture["rows"][-1] == ["R", "", "", "", "K", "", "", "+P", ""]
+    assert picture["caption"].endswith("; in hand: Pp")
+    chess = "rnbqkbnr/pppppppp/8/8/8/8/8/RNBQK~BNR[PQ] b - - 0 31"
+    drops = game("openspiel:crazyhouse").picture({"observation": chess})
+    assert drops is not None
+    assert drops["caption"].endswith("; in hand: PQ")
+    assert drops["rows"][-1] == [*"♖♘♗♕♔♗♘♖"]
 
 
 def test_the_cards_of_kuhn_poker_are_seen_by_their_owners_and_at_the_end_by_all() -> None:

@@ -7,7 +7,8 @@ A picture is a dict of one of three kinds:
     and for what decided the game. The colour is that of the text, or of an empty cell. ``row_labels`` and
     ``column_labels`` are lists of texts, one for each row or column. ``moves`` has the move that a person makes by
     choosing a cell, in rows like the cells; None for a cell that is never chosen. Several cells may have one move. The
-    texts ``●`` and ``○`` are drawn as a disc and a ring that fill the cell.
+    texts ``●`` and ``○`` are drawn as a disc and a ring that fill the cell, and chess men in black and white. With
+    ``"chequered": True`` every second cell is dark, but not the first one.
 ``{"kind": "cards", "hands": [{"label": "{A}", "cards": ["K♠", None]}, …]}``
     Rows of cards. None is a card that lies face down.
 ``{"kind": "text", "text": "…"}``
@@ -30,6 +31,8 @@ Colour = Literal["red", "yellow", "blue", "green", "black", "white", "grey", "br
 COLOURS: tuple[str, ...] = get_args(Colour)
 # A cell with one of these texts has a piece that fills it.
 DISC, RING = "●", "○"
+# The same men of both colours, which pages draw filled.
+WHITE_MEN, BLACK_MEN = "♔♕♖♗♘♙", "♚♛♜♝♞♟"
 MAX_CELLS = 1_000
 MAX_TEXT = 5_000
 # A picture that is larger as JSON is shown to nobody. A board of 1,000 coloured cells is smaller.
@@ -37,7 +40,7 @@ MAX_PICTURE_BYTES = 50_000
 
 # The fields of each kind that must be there, and those that may be there.
 _FIELDS: dict[str, tuple[set[str], set[str]]] = {
-    "grid": ({"rows"}, {"row_labels", "column_labels", "moves"}),
+    "grid": ({"rows"}, {"row_labels", "column_labels", "moves", "chequered"}),
     "cards": ({"hands"}, set()),
     "text": ({"text"}, set()),
 }
@@ -142,6 +145,8 @@ def _grid_fault(picture: dict[str, Any]) -> str | None:
         labels = picture.get(name, [""] * count)
         if not (isinstance(labels, list) and len(labels) == count and all(map(_is_text, labels))):
             return f"{name} must be a list of {count} texts"
+    if not isinstance(picture.get("chequered", False), bool):
+        return "chequered must be a bool"
     moves = picture.get("moves", rows)
     if not (isinstance(moves, list) and [_length(row) for row in moves] == [len(row) for row in rows]):
         return "moves must have a move, or None, for each cell"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
-from leaguekit.games.pictures import DISC, RING, Picture
+from leaguekit.games.pictures import BLACK_MEN, DISC, RING, WHITE_MEN, Picture
 from leaguekit.web.markup import escape_text, insert_names
 
 _CELL = 30
@@ -18,6 +18,7 @@ _CELL = 30
 _RING = "a11.5 11.5 0 1 1 23 0a11.5 11.5 0 1 1-23 0zm6 0a5.5 5.5 0 1 0 11 0a5.5 5.5 0 1 0-11 0z"
 # A cell shows as many characters, in sizes by their number.
 _SIZES = (24, 18, 14, 11, 9, 8)
+_FILLED = str.maketrans(WHITE_MEN, BLACK_MEN)
 
 
 def drawing(picture: Picture, names: Mapping[str, str]) -> str:
@@ -58,13 +59,20 @@ def _grid(picture: Picture, _names: Mapping[str, str]) -> str:
         (_label(text, left // 2, _CELL * y + 20) for y, text in enumerate(row_labels)),
         (_label(text, left + _CELL * x + _CELL // 2, height + 15) for x, text in enumerate(column_labels)),
     )
+    squares = "".join(
+        f"M{left + _CELL * x} {1 + _CELL * y}h{_CELL}v{_CELL}h-{_CELL}z"
+        for y in range(len(rows) if picture.get("chequered") else 0)
+        for x in range(1 - y % 2, len(rows[0]), 2)
+    )
+    dark = f'<path class="dark" d="{squares}"/>' if squares else ""
     across = "".join(f"M{left} {1 + y}h{width}" for y in range(0, height + 1, _CELL))
     down = "".join(f"M{left + x} 1v{height}" for x in range(0, width + 1, _CELL))
     words = "; ".join(" ".join(map(_words, row)) for row in rows)
     return (
         f'<svg viewBox="0 0 {left + width + 1} {height + 2 + (18 if column_labels else 0)}" width="{30 * len(rows[0])}"'
         f' role="img" aria-label="Board, row by row: {escape_text(words)}">'
-        f'<rect class="board" x="{left}" y="1" width="{width}" height="{height}"/>{"".join(cells)}'
+        f'<rect class="board" x="{left}" y="1" width="{width}" height="{height}"/>'
+        f"{dark}{''.join(cells)}"
         f'<path class="lines" d="{across}{down}"/>{"".join(labels)}</svg>'
     )
 
@@ -81,6 +89,9 @@ def _cell(one: dict[str, Any], x: int, y: int) -> str:
     drawn = f'<rect class="{" ".join(kinds)}" x="{x}" y="{y}" {size}/>' if kinds else ""
     if not text:
         return drawn
+    if text in BLACK_MEN + WHITE_MEN:
+        colour = colour or ("white" if text in WHITE_MEN else "black")
+        text = text.translate(_FILLED)
     kind = f' class="{colour}"' if colour else ""
     if text == DISC:
         return f'{drawn}<circle{kind} cx="{x + _CELL // 2}" cy="{y + _CELL // 2}" r="11.5"/>'

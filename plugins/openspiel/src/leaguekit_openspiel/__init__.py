@@ -191,7 +191,7 @@ class OpenSpielGame(Game[Position]):
         return view
 
     def picture(self, view: dict[str, Any]) -> dict[str, Any] | None:
-        return kuhn_poker(view) if self.name == "openspiel:kuhn_poker" else picture_of(view)
+        return kuhn_poker(view) if self.name == "openspiel:kuhn_poker" else picture_of(self._type.short_name, view)
 
     def _observation(self, state: Any, player: int) -> str:
         if self._type.provides_observation_string:

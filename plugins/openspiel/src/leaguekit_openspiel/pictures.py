@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import re
-from string import ascii_letters
+from string import ascii_letters, ascii_lowercase
 from typing import Any
 
 from leaguekit.games.pictures import DISC, Colour, cell
 
 # The position of a game of the chess family: ranks with slashes between them, digits for empty squares.
-_FEN = re.compile(r"(?:[A-Za-z?+\d]+/){4,9}[A-Za-z?+\d]+(?: |$)")
+# After it, the pieces in hand, or in shogi who moves, and the pieces in hand.
+_FEN = re.compile(r"((?:[A-Za-z?+~\d]+/){4,9}[A-Za-z?+~\d]+)(?:\[([A-Za-z]*)\])?(?: [bw] ([A-Za-z\d]*)|$)")
 _CHESS_MEN = dict(zip("kqrbnpKQRBNP", "♚♛♜♝♞♟♔♕♖♗♘♙", strict=True))
 # What an empty cell is, the first of these that the board has. Only Go writes it as +; in checkers + is a man.
 _EMPTY = (".", "-", "_", "+")
 _STONES: dict[str, Colour] = {"X": "black", "O": "white"}
+# Whose pieces are which.
+_OWNERS = {
+    "{B} has White, {A} has Black": ("antichess", "chess", "crazyhouse"),
+    "{A} has Black, {B} has White": ("go",),
+    "{A} has x, {B} has o": (
+        "backgammon", "connect_four", "hex", "lines_of_action", "mnk", "othello", "tic_tac_toe", "ultimate_tic_tac_toe",
+    ),
+    "{A} has X, {B} has O": ("amazons",),
+    "{A} has o, {B} has x": ("clobber",),
+    "{A} has o, {B} has +": ("checkers",),
+    "{A} has b, {B} has w": ("breakthrough", "gomoku"),
+    "{A} has capitals, {B} has small letters": ("shogi", "xiangqi"),
+}  # fmt: skip
+_CAPTIONS = {name: caption for caption, names in _OWNERS.items() for name in names}
+_CHEQUERED = ("antichess", "checkers", "chess", "crazyhouse")
+# The name of a cell within a move.
+_CELL_NAME = re.compile(r"[a-z]\d+")
 # A line of a board: its number, and cells of one character each.
 _LINE = re.compile(r"\s*(\d*)\s*((?:\S ?)+?)\s*\d*\s*")
 _MIN_LINES = 3
@@ -23,10 +41,31 @@ _KUHN_END = re.compile(r"([0-2]) ([0-2]) ([pb]*)")
 _CELLS = frozenset(".+-_?*@#" + ascii_letters)
 
 
-def picture_of(view: dict[str, Any]) -> dict[str, Any]:
-    """A view as a picture: as a board where there is one, otherwise as text."""
+def picture_of(name: str, view: dict[str, Any]) -> dict[str, Any]:
+    """A view of a game as a picture: as a board where there is one, otherwise as text."""
     text = _text_of(view)
-    return _chess_board(text) or _board(text) or {"kind": "text", "text": text[:5_000] or "hidden until the end"}
+    board = _chess_board(name, text) or _board(text)
+    if board is None:
+        return {"kind": "text", "text": text[:5_000] or "hidden until the end"} | _caption(name)
+    _mark_last(board, view.get("last"))
+    return _caption(name) | board | ({"chequered": True} if name in _CHEQUERED else {})
+
+
+def _caption(name: str, more: str = "") -> dict[str, str]:
+    return {"caption": _CAPTIONS[name] + more} if name in _CAPTIONS else {}
+
+
+def _mark_last(board: dict[str, Any], last: Any) -> None:
+    """Mark the cell where the last move ended, if the move names cells as the labels do."""
+    (move,) = last.values() if isinstance(last, dict) and len(last) == 1 else ("",)
+    columns = [label.lower() for label in board.get("column_labels", ())]
+    names = _CELL_NAME.findall(str(move))
+    if not names or names[-1][0] not in columns or names[-1][1:] not in board.get("row_labels", ()):
+        return
+    row = board["rows"][board["row_labels"].index(names[-1][1:])]
+    column = columns.index(names[-1][0])
+    piece = row[column] if isinstance(row[column], dict) else {"text": row[column]}
+    row[column] = piece | {"marked": True}
 
 
 def kuhn_poker(view: dict[str, Any]) -> dict[str, Any]:
@@ -52,21 +91,30 @@ def _text_of(view: dict[str, Any]) -> str:
     return text
 
 
-def _chess_board(text: str) -> dict[str, Any] | None:
-    if _FEN.match(text) is None:
+def _chess_board(name: str, text: str) -> dict[str, Any] | None:
+    found = _FEN.match(text)
+    if found is None:
         return None
-    ranks = [_squares(rank) for rank in text.split(" ", 1)[0].split("/")]
+    placement = found[1]
+    # Shogi has some letters of chess, and others.
+    men = _CHESS_MEN if {*placement} <= {*_CHESS_MEN, *"/123456789~"} else {}
+    ranks = [_squares(rank, men) for rank in placement.split("/")]
     if len({len(rank) for rank in ranks}) > 1 or len(ranks) > 26:
         return None
-    labels = [str(number) for number in range(len(ranks), 0, -1)]
-    files = [chr(ord("a") + number) for number in range(len(ranks[0]))]
-    return {"kind": "grid", "rows": ranks, "row_labels": labels, "column_labels": files}
+    numbers = [str(number) for number in range(1, len(ranks) + 1)]
+    letters = [*ascii_lowercase[: len(ranks[0])]]
+    is_shogi = name == "shogi"
+    labels = (letters, numbers[::-1]) if is_shogi else (numbers[::-1], letters)
+    hand = found[2] or (found[3] if is_shogi else "")
+    return {"kind": "grid", "rows": ranks, "row_labels": labels[0], "column_labels": labels[1]} | _caption(
+        name, f"; in hand: {hand}" if hand else ""
+    )
 
 
-def _squares(rank: str) -> list[str]:
-    squares: list[str] = []
+def _squares(rank: str, men: dict[str, str]) -> list[Any]:
+    squares: list[Any] = []
     for part in re.findall(r"\d+|\+?[A-Za-z?]", rank):
-        squares += [""] * int(part) if part.isdigit() else [_CHESS_MEN.get(part, part)]
+        squares += [""] * int(part) if part.isdigit() else [men.get(part, part)]
     return squares
 
 

@@ -37,7 +37,7 @@ const card = (face) =>
     ? h("span.back", { role: "img", "aria-label": "a card that lies face down" })
     : h(/[♥♦]/.test(face) ? "span.face.red" : "span.face", h("bdi", face));
 
-function grid({ rows, row_labels: rowLabels = [], column_labels: columnLabels = [], moves = [] }, named, choose) {
+function grid({ rows, row_labels: rowLabels = [], column_labels: columnLabels = [], moves = [], chequered }, named, choose) {
   const left = 1 + Math.max(0, ...rowLabels.map((label) => 8 * Math.min(label.length, MAX_CHARACTERS) + 6));
   const bottom = 1 + (columnLabels.length > 0 ? 18 : 0);
   const [width, height] = [rows[0].length * CELL, rows.length * CELL];
@@ -71,6 +71,7 @@ function grid({ rows, row_labels: rowLabels = [], column_labels: columnLabels = 
       "aria-label": `Board, row by row: ${inWords(rows, rowLabels)}`,
     },
     svg("rect.board", { x: left, y: 1, width, height }),
+    chequered && svg("path.dark", { d: darkCells(left, rows) }),
     cells,
     [...choices.values()].map((chosen) => button(chosen, columnLabels.length > 0)),
     svg("path.lines", { d: lines(left, width, height) }),
@@ -106,12 +107,22 @@ const ring = (_, x, y, colour) =>
   svg(colour ? `path.ring.${colour}` : "path.ring", { d: `M${x + 3.5} ${y + CELL / 2}${CIRCLES}` });
 // The texts whose piece fills a cell. Letters are of different sizes on different machines.
 const PIECES = new Map([["●", disc], ["○", ring]]);
+// Chess men are filled, because an outline on a dark page looks like the other side's.
+[..."♚♛♜♝♞♟"].forEach((man, number) => {
+  PIECES.set(man, (_, x, y, colour) => letters(man, x, y, colour || "black"));
+  PIECES.set("♔♕♖♗♘♙"[number], (_, x, y, colour) => letters(man, x, y, colour || "white"));
+});
 
 function letters(text, x, y, kind) {
   const short = shortened(text);
   const size = [24, 18, 14, 11, 9, 8][[...short].length - 1];
   const place = { x: x + CELL / 2, y: Math.round(y + CELL / 2 + size * 0.36), "font-size": size };
   return svg(kind ? `text.${kind}` : "text", place, short);
+}
+
+function darkCells(left, rows) {
+  const dark = rows.flatMap((row, y) => row.map((_, x) => (x + y) % 2 && `M${left + x * CELL} ${1 + y * CELL}h30v30h-30z`));
+  return dark.filter(Boolean).join("");
 }
 
 function lines(left, width, height) {
