@@ -23,8 +23,8 @@ def test_events_are_numbered_from_1_and_read_back_in_order(store: OpenableStore)
         assert await log.read() == [Stored(number, event(number)) for number in (1, 2, 3, 4)]
         assert await log.read(after=2) == [Stored(3, event(3)), Stored(4, event(4))]
         assert await log.read(after=4) == []
-        assert await log.read(after=1, most=2) == [Stored(2, event(2)), Stored(3, event(3))]
-        assert [len(await log.read(3, most)) for most in (0, 1, 2)] == [0, 1, 1]
+        assert await log.read(after=1, limit=2) == [Stored(2, event(2)), Stored(3, event(3))]
+        assert [len(await log.read(3, limit)) for limit in (0, 1, 2)] == [0, 1, 1]
         assert len(await log.read(after=-1)) == 4
         await log.close()
 

@@ -35,7 +35,7 @@ class LogReader(Protocol):
     """Reads a log, also while another program writes it."""
 
     async def read(self, after: int = 0, limit: int | None = None) -> list[Stored]:
-        """The committed events after a number, in order; at most ``most`` of them."""
+        """The committed events after a number, in order; at most ``limit`` of them."""
 
     async def kept(self, name: str) -> bytes | None:
         """The text that is kept beside the log under a name; None if there is none."""
