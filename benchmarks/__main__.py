@@ -146,7 +146,7 @@ class Figures:
         return f"{middle(found.manager):,.0f} reports a second"
 
     def tell_all(self) -> str:
-        found = told(str(HERE / "told_all.py"), str(TOLD_TIMES))["cpu_ms"]
+        found = told(str(HERE / "standings_broadcast.py"), str(TOLD_TIMES))["cpu_ms"]
         self.broadcast_ms += found
         return f"{middle(found):.1f} ms"
 

@@ -1,7 +1,7 @@
 """What a long league leaves behind in its manager: memory a result, open files, tasks.
 
-A real manager with its log in SQLite on disk and its files beside it plays a whole league. Its agents are a ``crowd``
-in the same process, so that it is the manager that is measured, and not a machine with 450 programs on it.
+A real manager with its log in SQLite on disk and its files beside it plays a whole league. Its
+agents are ``fake_agents`` in the same process. So the manager is measured, and not a machine with 450 programs.
 
 Run with ``python benchmarks/memory.py [PLAYERS]``; 448 players have 100,128 matches. The last line is one JSON object:
 ``a_result`` are the bytes by which the process grew from the first tenth of the league to its end, a result in between;
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psutil
-from crowd import Crowd, opened, results, until
+from fake_agents import FakeAgents, opened, results, until
 from programs import data_folder
 
 from leaguekit.manager.manager import Manager
@@ -47,17 +47,17 @@ def sample(manager: Manager) -> Sample:
 
 async def play(players: int, folder: Path) -> list[Sample]:
     """Play a league; what the process takes before it starts, at every tenth of it, and after its end."""
-    crowd = Crowd()
-    manager = await opened(crowd, folder)
+    fakes = FakeAgents()
+    manager = await opened(fakes, folder)
     running = asyncio.create_task(manager.run())
-    await crowd.gather(players, REFEREES)
+    await fakes.register_all(players, REFEREES)
     samples = [sample(manager)]
     manager.runner.start_when = (players, REFEREES)
     manager.runner.wake()
     began = time.perf_counter()
     for tenth in range(1, 11):
-        so_many = players * (players - 1) // 2 * tenth // 10
-        await until(lambda so_many=so_many: results(manager) >= so_many, crowd, running)  # type: ignore[misc]
+        count = players * (players - 1) // 2 * tenth // 10
+        await until(lambda count=count: results(manager) >= count, fakes, running)  # type: ignore[misc]
         samples.append(sample(manager))
         rate = samples[-1].results / (time.perf_counter() - began)
         print(f"{samples[-1].results:9,} results, {samples[-1].bytes / 1e6:6.0f} MB, {rate:,.0f} a second", flush=True)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from crowd import ENVELOPE, LEAGUE
+from fake_agents import ENVELOPE, LEAGUE
 from limit_agents import REQUEST, Opened
 from programs import HERE, Program, cpu_seconds, data_folder, programs, start
 

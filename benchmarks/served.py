@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from crowd import Crowd, opened, results, until
+from fake_agents import FakeAgents, opened, results, until
 
 from leaguekit.agents.serving import new_loop
 from leaguekit.manager.server import manager_server
@@ -36,24 +36,24 @@ def say(told: Any) -> None:
 
 
 async def serve_manager(players: int, referees: int, folder: Path) -> None:
-    crowd = Crowd()
-    manager = await opened(crowd, folder)
+    fakes = FakeAgents()
+    manager = await opened(fakes, folder)
     running = asyncio.create_task(manager.run())
-    await crowd.gather(players, referees)
+    await fakes.register_all(players, referees)
     manager.runner.start_when = (players, referees)
     manager.runner.wake()
     a_round = players // 2
-    await until(lambda: results(manager) >= ROUNDS * a_round, crowd, running)
-    crowd.holds = True
+    await until(lambda: results(manager) >= ROUNDS * a_round, fakes, running)
+    fakes.holds = True
     # What was reported before is over as well.
-    await until(lambda: len(crowd.held) == a_round, crowd, running)
+    await until(lambda: len(fakes.held) == a_round, fakes, running)
     server = manager_server(manager, listen("127.0.0.1", 0))
     await server.start()
-    say({"port": server.port, "players": crowd.players})
+    say({"port": server.port, "players": fakes.players})
     while await line():
-        await until(lambda: len(crowd.held) == a_round, crowd, running)
-        say([report.decode() for report in crowd.held])
-        crowd.held.clear()
+        await until(lambda: len(fakes.held) == a_round, fakes, running)
+        say([report.decode() for report in fakes.held])
+        fakes.held.clear()
 
 
 async def serve_constant(size: int) -> None:

@@ -16,7 +16,7 @@ import pytest
 from leaguekit.league import events as e
 from leaguekit.store.head import head_path, read_head
 from tests.cli.conftest import CommandResult, command  # noqa: F401  a fixture
-from tests.recovery.yard import Yard
+from tests.recovery.league_programs import LeaguePrograms
 
 # Real processes throughout: together they take too long for `make test`.
 pytestmark = pytest.mark.long
@@ -25,16 +25,16 @@ Command = Callable[..., CommandResult]
 MATCHES = 15
 
 
-def played_until(yard: Yard, matches: int) -> int:
+def played_until(programs: LeaguePrograms, matches: int) -> int:
     """Wait until so many matches were played; how many results the manager has acknowledged then."""
-    while (status := yard.up())["matches_played"] < matches:
+    while (status := programs.up())["matches_played"] < matches:
         pass
     return int(status["matches_played"])
 
 
-def results(yard: Yard, store: Path) -> Counter[str]:
-    yard.store = str(store)
-    return Counter(event.match_id for event in yard.log() if isinstance(event, e.ResultRecorded))
+def results(programs: LeaguePrograms, store: Path) -> Counter[str]:
+    programs.store = str(store)
+    return Counter(event.match_id for event in programs.log() if isinstance(event, e.ResultRecorded))
 
 
 def events_in(copy: Path) -> int:
@@ -49,24 +49,24 @@ def test_a_copy_by_cp_fails_verify_and_a_backup_of_the_same_moment_has_every_ack
 ) -> None:
     store, copy, backup = tmp_path / "league.db", tmp_path / "copy" / "league.db", tmp_path / "backup.db"
     copy.parent.mkdir()
-    yard = Yard(tmp_path, store, players=6)
+    programs = LeaguePrograms(tmp_path, store, players=6)
     # A manager that is stopped leaves everything in the store itself, and none of it in the journal.
-    yard.start(["manager"])
-    yard.up()
-    yard.processes["manager"].send_signal(signal.SIGINT)
-    assert yard.processes["manager"].wait(30) == 130
+    programs.start(["manager"])
+    programs.up()
+    programs.processes["manager"].send_signal(signal.SIGINT)
+    assert programs.processes["manager"].wait(30) == 130
     assert "as league.db.head says" in command("verify", store).out
     # What comes while somebody reads stays in the journal, and does not move to the store at the end of a round.
-    with closing(sqlite3.connect(store)) as reader, yard:
+    with closing(sqlite3.connect(store)) as reader, programs:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM events").fetchone()
-        acknowledged = played_until(yard, 4)
+        acknowledged = played_until(programs, 4)
         shutil.copy(store, copy)
         shutil.copy(head_path(store), head_path(copy))
         ends_at = events_in(copy)
         assert command("backup", store, "--out", backup).code == 0
-        assert yard.status()["state"] == "RUNNING_LEAGUE"  # type: ignore[index]
-        yard.until_over()
+        assert programs.status()["state"] == "RUNNING_LEAGUE"  # type: ignore[index]
+        programs.until_over()
     cut = command("verify", copy)
     assert cut.code == 1
     assert f"FAULT {copy} ends at event {ends_at}, but league.db.head says that event {read_head(copy)} was" in cut.out
@@ -76,7 +76,7 @@ def test_a_copy_by_cp_fails_verify_and_a_backup_of_the_same_moment_has_every_ack
     whole = command("verify", backup)
     assert (whole.code, whole.err) == (0, "")
     assert f"complete as far as event {read_head(backup)}, as backup.db.head says" in whole.out
-    counted = results(yard, backup)
+    counted = results(programs, backup)
     assert set(counted.values()) == {1}
     assert acknowledged <= len(counted) <= MATCHES
 
@@ -86,19 +86,19 @@ def test_a_killed_manager_goes_on_with_a_head_that_is_never_ahead(
     tmp_path: Path,
 ) -> None:
     store = tmp_path / "league.db"
-    with Yard(tmp_path, store, players=6) as yard:
+    with LeaguePrograms(tmp_path, store, players=6) as programs:
         for matches in (0, 2, 5, 9):
-            played_until(yard, matches)
-            yard.kill(["manager"])
+            played_until(programs, matches)
+            programs.kill(["manager"])
             head = read_head(store)
             assert head is not None
-            assert head <= len(yard.log())
+            assert head <= len(programs.log())
             assert command("verify", store).code == 0
-            yard.start(["manager"])
-        yard.until_over()
-        yard.processes["manager"].send_signal(signal.SIGINT)
-        assert yard.processes["manager"].wait(30) == 130
-    assert read_head(store) == len(yard.log())
+            programs.start(["manager"])
+        programs.until_over()
+        programs.processes["manager"].send_signal(signal.SIGINT)
+        assert programs.processes["manager"].wait(30) == 130
+    assert read_head(store) == len(programs.log())
     assert command("verify", store).code == 0
 
 
@@ -107,22 +107,22 @@ def test_a_restored_league_goes_on_with_the_same_agents_and_counts_each_match_on
     tmp_path: Path,
 ) -> None:
     store, backup = tmp_path / "league.db", tmp_path / "backup.db"
-    with Yard(tmp_path, store, players=6) as yard:
-        played_until(yard, 3)
+    with LeaguePrograms(tmp_path, store, players=6) as programs:
+        played_until(programs, 3)
         assert command("backup", store, "--out", backup).code == 0
-        known = len(results(yard, backup))
-        played_until(yard, known + 3)
-        killed = yard.kill(["manager", "referee 1", "referee 2"])
+        known = len(results(programs, backup))
+        played_until(programs, known + 3)
+        killed = programs.kill(["manager", "referee 1", "referee 2"])
         done = command("restore", backup, store, "--force", "--data-dir", tmp_path, "--json")
         assert done.code == 0
         told = json.loads(done.out)
         assert (told["missing"], len(told["journals"])) == ([], 2)
         for journal in told["journals"]:
             Path(journal).unlink()
-        assert len(results(yard, store)) == known
-        yard.start(killed)
-        yard.until_over()
-        counted = results(yard, store)
+        assert len(results(programs, store)) == known
+        programs.start(killed)
+        programs.until_over()
+        counted = results(programs, store)
     assert len(counted) == MATCHES
     assert set(counted.values()) == {1}
     assert command("verify", store).code == 0

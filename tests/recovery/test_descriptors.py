@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from leaguekit.league import events as e
-from tests.recovery.yard import Yard
+from tests.recovery.league_programs import LeaguePrograms
 
 pytestmark = [
     pytest.mark.long,
@@ -61,11 +61,11 @@ def holding(port: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("victim", ["manager", "referee 1", "player 1"])
 def test_nobody_loses_because_a_program_has_few_descriptors_and_all_are_wanted(tmp_path: Path, victim: str) -> None:
-    yard = Yard(tmp_path, tmp_path / "league.db", players=4, referees=1, lead=1.0)
-    command = yard.commands[victim]
-    with holding(int(command[command.index("--port") + 1])), yard:
-        resource.prlimit(yard.processes[victim].pid, resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
-        yard.until_over()
-    recorded = [event for event in yard.log() if isinstance(event, e.ResultRecorded)]
+    programs = LeaguePrograms(tmp_path, tmp_path / "league.db", players=4, referees=1, lead=1.0)
+    command = programs.commands[victim]
+    with holding(int(command[command.index("--port") + 1])), programs:
+        resource.prlimit(programs.processes[victim].pid, resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+        programs.until_over()
+    recorded = [event for event in programs.log() if isinstance(event, e.ResultRecorded)]
     assert len(recorded) == 6
     assert {event.result.details.ruling for event in recorded} <= {"WIN", "DRAW"}

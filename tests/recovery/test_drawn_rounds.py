@@ -12,7 +12,7 @@ import pytest
 
 from leaguekit.cli import main
 from leaguekit.league import events as e
-from tests.recovery.yard import Yard, table
+from tests.recovery.league_programs import LeaguePrograms, table
 
 pytestmark = pytest.mark.long
 
@@ -26,17 +26,17 @@ def _pairings(events: list[e.Event]) -> list[Any]:
 def _played(root: Path, text: str, is_time: Callable[[dict[str, Any]], bool], kills: int) -> list[e.Event]:
     """The log of a league whose manager was killed so many times, each time after ``is_time`` of its status."""
     random, done = Random(3), 0
-    with Yard(root, root / "league.db", format_text=text, **SIZE) as yard:
+    with LeaguePrograms(root, root / "league.db", format_text=text, **SIZE) as programs:
         while done < kills:
-            while not is_time(status := yard.up()):
+            while not is_time(status := programs.up()):
                 time.sleep(0.02)
             # Before, between and after the draw of a round, its announcement and its matches.
             time.sleep(random.uniform(0.0, 0.3))
-            yard.start(yard.kill(["manager"]))
+            programs.start(programs.kill(["manager"]))
             assert status["state"] == "RUNNING_LEAGUE", f"the league was over after {done} kills"
             done += 1
-        yard.until_over()
-        events = yard.log()
+        programs.until_over()
+        events = programs.log()
     assert main(["verify", str(root / "league.db")]) == 0
     return events
 

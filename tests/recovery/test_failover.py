@@ -20,8 +20,8 @@ from leaguekit.cli import CommandError, main
 from leaguekit.cli.operate import call
 from leaguekit.league import events as e
 from tests.programs import Program
-from tests.recovery.front import Front
-from tests.recovery.yard import free_ports, read_events
+from tests.recovery.health_proxy import HealthProxy
+from tests.recovery.league_programs import free_ports, read_events
 from tests.store.proxy import DatabaseProxy
 
 ROOT = Path(__file__).parent.parent.parent
@@ -165,7 +165,7 @@ def haproxy(folder: Path, ports: tuple[int, ...]) -> Iterator[str]:
 @pytest.fixture(params=["small", *(["haproxy"] if HAPROXY else [])])
 def pair(request: pytest.FixtureRequest, postgres_url: str, tmp_path: Path) -> Iterator[Pair]:
     ports = free_ports(2)
-    front = Front(ports) if request.param == "small" else haproxy(tmp_path, ports)
+    front = HealthProxy(ports) if request.param == "small" else haproxy(tmp_path, ports)
     with Cable(postgres_url) as cable, front as url, contextlib.ExitStack() as stack:
         yield Pair(tmp_path, cable, url, ports, stack)
 

@@ -15,7 +15,7 @@ import pytest
 
 from leaguekit.cli import main
 from leaguekit.league import events as e
-from tests.recovery.yard import Yard, table
+from tests.recovery.league_programs import LeaguePrograms, table
 
 KILLS = 12
 MATCHES = 45
@@ -33,25 +33,25 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[object, ...]]:
     """The table of the same seed that nobody disturbs."""
     root = tmp_path_factory.mktemp("undisturbed")
-    with Yard(root, root / "league.db") as yard:
-        yard.until_over()
-        return table(yard.log())
+    with LeaguePrograms(root, root / "league.db") as programs:
+        programs.until_over()
+        return table(programs.log())
 
 
-def killed(root: Path, store: str, victims: Callable[[Yard, Random], list[str]], kills: int) -> list[e.Event]:
+def killed(root: Path, store: str, victims: Callable[[LeaguePrograms, Random], list[str]], kills: int) -> list[e.Event]:
     """The log of a league in which some were killed so many times, each time after a few more matches at most."""
     random, done = Random(1), 0
-    with Yard(root, store) as yard:
-        while done < kills and (status := yard.up())["state"] != "LEAGUE_COMPLETED":
+    with LeaguePrograms(root, store) as programs:
+        while done < kills and (status := programs.up())["state"] != "LEAGUE_COMPLETED":
             # The first time nothing may have been played yet.
             enough = status["matches_played"] + (done and random.randint(0, MATCHES // kills))
             while status["state"] == OPEN or status["matches_played"] < min(enough, MATCHES - 1):
-                status = yard.up()
+                status = programs.up()
             time.sleep(random.uniform(0.0, 0.2))
-            yard.start(yard.kill(victims(yard, random)))
+            programs.start(programs.kill(victims(programs, random)))
             done += 1
-        yard.until_over()
-        events = yard.log()
+        programs.until_over()
+        events = programs.log()
     assert done > kills / 2, f"the league was over after {done} kills"
     assert main(["verify", store]) == 0
     counted = Counter(one.match_id for one in events if isinstance(one, e.ResultRecorded))
@@ -68,7 +68,7 @@ def voids(events: list[e.Event]) -> list[e.AttemptVoided]:
 def test_a_manager_that_is_killed_many_times_ends_its_league_with_the_same_table(
     store: str, undisturbed: list[tuple[object, ...]], tmp_path: Path
 ) -> None:
-    events = killed(tmp_path, store, lambda yard, random: ["manager"], KILLS)
+    events = killed(tmp_path, store, lambda programs, random: ["manager"], KILLS)
     assert voids(events) == []
     assert table(events) == undisturbed
 
@@ -77,7 +77,7 @@ def test_a_manager_that_is_killed_many_times_ends_its_league_with_the_same_table
 def test_referees_that_are_killed_many_times_count_each_match_once(
     store: str, undisturbed: list[tuple[object, ...]], tmp_path: Path
 ) -> None:
-    events = killed(tmp_path, store, lambda yard, random: [random.choice(["referee 1", "referee 2"])], KILLS)
+    events = killed(tmp_path, store, lambda programs, random: [random.choice(["referee 1", "referee 2"])], KILLS)
     # Who was away for long is lost, and its match is drawn anew.
     assert voids(events) or table(events) == undisturbed
 
@@ -86,5 +86,5 @@ def test_referees_that_are_killed_many_times_count_each_match_once(
 def test_when_all_are_killed_at_once_and_started_again_each_match_counts_once(
     store: str, undisturbed: list[tuple[object, ...]], tmp_path: Path
 ) -> None:
-    events = killed(tmp_path, store, lambda yard, random: [*yard.commands], 4)
+    events = killed(tmp_path, store, lambda programs, random: [*programs.commands], 4)
     assert voids(events) or table(events) == undisturbed

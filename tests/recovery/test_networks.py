@@ -14,8 +14,8 @@ import pytest
 
 from leaguekit.league import events as e
 from tests.programs import Program
+from tests.recovery.league_programs import wait_for_events
 from tests.recovery.machines import ip, skip_without_namespaces
-from tests.recovery.yard import wait_for_events
 
 PLAYERS = 6
 SECONDS = 25.0

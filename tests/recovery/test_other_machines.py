@@ -12,8 +12,8 @@ import pytest
 from leaguekit.cli import main
 from leaguekit.league import events as e
 from tests.programs import Program
+from tests.recovery.league_programs import wait_for_events
 from tests.recovery.machines import Machines, skip_without_namespaces
-from tests.recovery.yard import wait_for_events
 
 pytestmark = [pytest.mark.longest]
 

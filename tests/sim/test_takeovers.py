@@ -128,8 +128,8 @@ async def _statements(connect: Connect) -> list[Any]:
         said.append(await second.fetchval(postgres_lock.EPOCH))
     said.append(await second.fetchval(postgres_lock.EPOCH))
     said.append(await second.fetchrow(postgres_lock.HOLDER))
-    said.append(await first.fetchval(postgres_lock.TRY))
-    said.append(await second.fetchval(postgres_lock.TRY))
+    said.append(await first.fetchval(postgres_lock.TRY_LOCK))
+    said.append(await second.fetchval(postgres_lock.TRY_LOCK))
     holder = await second.fetchrow(postgres_lock.HOLDER)
     said.append(0.0 <= holder["silent"] < 1.0)
     await append(first, 1, 0, "1", "2")
@@ -145,8 +145,8 @@ async def _statements(connect: Connect) -> list[Any]:
     said.append(await second.fetchval(postgres.RECONNECT, WRITERS[1]))
     said.append(await second.fetchval(postgres_lock.END_SILENT, -1.0))
     with pytest.raises(postgres_schema.DATABASE_ERRORS):
-        await first.fetchval(postgres_lock.STAY)
-    said.append(await second.fetchval(postgres_lock.TRY))
+        await first.fetchval(postgres_lock.KEEP_ALIVE)
+    said.append(await second.fetchval(postgres_lock.TRY_LOCK))
     await append(second, 3, 2, "3")
     said += [await second.fetchval(query, 2) for query in (postgres.IS_WRITER, postgres.LAST)]
     said += [[tuple(row) for row in await second.fetch(postgres_reader.READ, 1, most)] for most in (None, 1)]

@@ -1,8 +1,8 @@
-"""``make stress``: siege, crowd, time limits, readers, floods, held connections, streams and strangers.
+"""``make stress``: siege, registrations, time limits, readers, floods, held connections, streams and strangers.
 
 Each prints what it found.
 
-python -m tests.stress [siege] [door] [limits] [readers] [floods] [slots] [streams] [strangers] [--short]
+python -m tests.stress [siege] [registrations] [limits] [readers] [floods] [slots] [streams] [strangers] [--short]
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import tempfile
 from pathlib import Path
 
 from leaguekit.cli.program import raise_file_limit
-from tests.stress import door, floods, limits, readers, siege, slots, strangers, streams
+from tests.stress import floods, limits, readers, registrations, siege, slots, strangers, streams
 
 STRESSES = {
     "siege": siege.stress,
-    "door": door.stress,
+    "registrations": registrations.stress,
     "limits": limits.stress,
     "readers": readers.stress,
     "floods": floods.stress,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stress import door, floods, limits, readers, siege, slots, strangers, streams
+from tests.stress import floods, limits, readers, registrations, siege, slots, strangers, streams
 
 pytestmark = [
     pytest.mark.longest,
@@ -22,7 +22,7 @@ def test_a_besieged_league_ends_without_false_losses_and_its_manager_without_a_s
 
 
 def test_a_crowd_at_one_address_fills_the_league_and_its_operator_copes(tmp_path: Path) -> None:
-    told, faults = asyncio.run(door.stress(tmp_path, short=True))
+    told, faults = asyncio.run(registrations.stress(tmp_path, short=True))
     assert faults == [], told
 
 

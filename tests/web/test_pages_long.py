@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from leaguekit.league import commands
 from tests.league.play import Play, whole
-from tests.recovery.yard import Yard, table
+from tests.recovery.league_programs import LeaguePrograms, table
 from tests.web.browsing import (
     ADMIN,
     DESK,
@@ -45,19 +45,19 @@ def browser() -> Iterator[Browser]:
 def test_a_league_of_12_plays_while_the_page_is_open_and_a_killed_manager_does_not_break_it(
     browser: Browser, tmp_path: Path
 ) -> None:
-    with Yard(tmp_path, tmp_path / "league.db", players=12, lead=0.7) as yard:
-        base = yard.manager_url.removesuffix("/mcp")
+    with LeaguePrograms(tmp_path, tmp_path / "league.db", players=12, lead=0.7) as programs:
+        base = programs.manager_url.removesuffix("/mcp")
         _wait_for(base)
         visit = Visit(browser, base)
         page = visit.open()
         loads: list[str] = []
         page.on("load", lambda _: loads.append(page.url))
         expect(page.locator(".opening")).to_contain_text(re.compile("round [2-9] of 11"), timeout=PATIENCE_MS)
-        yard.kill(["manager"])
+        programs.kill(["manager"])
         expect(page.locator("#connection")).to_contain_text("Connection lost")
         # What was known is still there to be read.
         expect(page.locator(".standings tbody tr")).to_have_count(12)
-        yard.start(["manager"])
+        programs.start(["manager"])
         expect(page.locator("#connection")).to_be_hidden(timeout=PATIENCE_MS)
         expect(page.locator(".champion")).to_contain_text("Champion", timeout=PATIENCE_MS)
         expect(page.locator("#said")).to_contain_text("Champion")
@@ -65,7 +65,7 @@ def test_a_league_of_12_plays_while_the_page_is_open_and_a_killed_manager_does_n
         assert loads == []
         assert visit.table() == expected_table(base)
         with ThreadPoolExecutor(1) as thread:
-            log = thread.submit(yard.log).result()
+            log = thread.submit(programs.log).result()
         assert [(row[0], row[1]) for row in visit.table()] == [(str(rank), name) for rank, name, *_ in table(log)]
         _look_around(visit)
         visit.ended()

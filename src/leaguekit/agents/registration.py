@@ -42,14 +42,22 @@ from leaguekit.protocol.rpc import RpcRefusal, request
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import read_url
-from leaguekit.transport.base import AWAY, TOO_MANY_REQUESTS, Caller, CallerLate, CallFailed, TimedOut, Unreachable
+from leaguekit.transport.base import (
+    TOO_MANY_REQUESTS,
+    UNAVAILABLE_STATUSES,
+    Caller,
+    CallerLate,
+    CallFailed,
+    TimedOut,
+    Unreachable,
+)
 from leaguekit.transport.eager import ensure_task
 
 log = logging.getLogger(__name__)
 
 PING_SECONDS = 10.0
 # HTTP statuses of a server that is too busy, and of a proxy whose server does not answer.
-_TRANSIENT_STATUSES = (TOO_MANY_REQUESTS, *AWAY)
+_TRANSIENT_STATUSES = (TOO_MANY_REQUESTS, *UNAVAILABLE_STATUSES)
 # How long an incoming call waits while a registration is in progress. It is shorter than the time limits of all calls.
 SETTLING_SECONDS = 2.5
 # The folder of an agent whose manager does not name its league.

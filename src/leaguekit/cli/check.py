@@ -151,12 +151,12 @@ def run(options: argparse.Namespace) -> int:
     policy = policy.trusting(options.url) if options.url else policy
     text_report = reports.TextReport()
 
-    def heard(outcome: Outcome) -> None:
+    def print_outcome(outcome: Outcome) -> None:
         if not options.json and (outcome.state == "failed" or not options.quiet):
             _print(text_report.lines_for(outcome))
 
     settings = CheckSettings(
-        timeout_seconds=options.timeout, full=options.full, on_progress=program.print_notice, on_outcome=heard
+        timeout_seconds=options.timeout, full=options.full, on_progress=program.print_notice, on_outcome=print_outcome
     )
 
     async def main(stop: program.Stop) -> int:

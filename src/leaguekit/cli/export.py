@@ -110,11 +110,11 @@ def _export_trf(listing: LeagueTables, out: Path | None, *, is_folder: bool) -> 
 async def _rows(what: str, listing: LeagueTables, reader: LogReader, *, endpoints: bool) -> AsyncIterator[Row]:
     people = listing.people()
     if what == "events":
-        teller = EventFormatter(endpoints=endpoints)
+        formatter = EventFormatter(endpoints=endpoints)
         async for one in stores.iterate_events(reader):
             event = stores.decode_event(one)
             person = people.get(getattr(event, "player_id", ""), {})
-            yield {"number": one.number} | teller.as_json(event) | {"text": teller.as_text(event)} | person
+            yield {"number": one.number} | formatter.as_json(event) | {"text": formatter.as_text(event)} | person
         return
     rows: dict[str, Iterable[Any]] = {
         "results": listing.results(),

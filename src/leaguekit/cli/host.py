@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
         return await _watch(processes, stop)
 
     with Processes(inherits_stderr=True) as processes:
-        code = program.run(lambda stop: manager.in_turn(options, store, stop, lambda: serve(stop)))
+        code = program.run(lambda stop: manager.serve_or_stand_by(options, store, stop, lambda: serve(stop)))
     if store != MEMORY and resume is not None:
         is_over = asyncio.run(stored_plans.is_over(store))
         again = "Serve its page again" if is_over else "Start it again, at the same address and port,"

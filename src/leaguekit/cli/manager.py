@@ -143,7 +143,8 @@ def run(options: argparse.Namespace) -> int:
     store = options.store or default_store(options.data_dir, settings.league_id)
     asyncio.run(stored_plans.recall_listening(options, store))
     return program.run(
-        lambda stop: in_turn(options, store, stop, lambda: _serve(options, settings, when, stop)), options.parent_fd
+        lambda stop: serve_or_stand_by(options, store, stop, lambda: _serve(options, settings, when, stop)),
+        options.parent_fd,
     )
 
 
@@ -339,7 +340,7 @@ async def _serve(
     return stop.exit_code
 
 
-async def in_turn(
+async def serve_or_stand_by(
     options: argparse.Namespace, store: str | Path, stop: program.Stop, serve: Callable[[], Coroutine[Any, Any, int]]
 ) -> int:
     """Serve the league of a store, with ``--standby`` when no other manager serves it. Returns the exit code."""

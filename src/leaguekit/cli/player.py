@@ -179,9 +179,9 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
 
     try:
         if options.relay is not None:
-            line = RelayClient(world, mcp_url(options.relay), player.name)
-            endpoint = await run_until(stop, line.open())
-            if endpoint and await serve_relayed(make_agent(endpoint), line, stop, notify=program.print_notice):
+            relay = RelayClient(world, mcp_url(options.relay), player.name)
+            endpoint = await run_until(stop, relay.open())
+            if endpoint and await serve_relayed(make_agent(endpoint), relay, stop, notify=program.print_notice):
                 return 0
             return 130
         options.host = program.HOST if options.host is None else options.host

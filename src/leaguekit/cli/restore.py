@@ -76,11 +76,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _continue_command(store: Path, data_dir: Path, by_hand: str) -> str:
-    """The command that continues the league; ``by_hand`` unless it is `league run`."""
+def _continue_command(store: Path, data_dir: Path, command: str) -> str:
+    """The command that continues the league; ``command`` unless it is `league run`."""
     more = [] if data_dir == Path("SHARED") else ["--data-dir", str(data_dir)]
     try:
         asyncio.run(stored_plans.read_run_plan(str(store)))
     except (CommandError, StoreError):
-        return shlex.join(["league", by_hand, "--store", str(store), *more])
+        return shlex.join(["league", command, "--store", str(store), *more])
     return stored_plans.resume_command(store, *more)

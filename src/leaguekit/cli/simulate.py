@@ -24,7 +24,7 @@ from leaguekit.player.move_limit import MOVE_SECONDS
 from leaguekit.player.strategies import STRATEGIES, check_can_play, strategies_for
 from leaguekit.player.strategy_loading import LLM, OWN_STRATEGY
 from leaguekit.sim.comparison import Comparison, Leagues
-from leaguekit.sim.parts import Setup, hash_code, preload_simulation
+from leaguekit.sim.parts import Setup, hash_code, remember_simulation
 from leaguekit.sim.workers import InlinePool, ProcessPool, WorkersLost, available_cores
 
 # The default of --seeds: leagues, and pairs of games with --until.
@@ -168,7 +168,7 @@ def run(options: argparse.Namespace) -> int:
         code=hash_code(game, settings.format_text, strategies),
     )
     simulation = setup.load()
-    preload_simulation(setup, simulation)
+    remember_simulation(setup, simulation)
     if isinstance(simulation, Comparison):
         return _compare(options, setup, simulation)
     return compare_until_decided(options, setup, simulation)

@@ -45,8 +45,8 @@ class Swiss(Format):
             )
         possible = players - 1 + players % 2
         if self.rounds != "auto" and self.rounds > possible:
-            most = "1 round" if possible == 1 else f"{possible} rounds"
-            return f"a Swiss of {players} players has at most {most}, not {self.rounds}: nobody meets twice"
+            limit = "1 round" if possible == 1 else f"{possible} rounds"
+            return f"a Swiss of {players} players has at most {limit}, not {self.rounds}: nobody meets twice"
         return None
 
     def total_rounds(self, players: int) -> int:

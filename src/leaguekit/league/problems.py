@@ -69,7 +69,7 @@ def find_problems(league: League) -> Problems:
         for one in reversed(league.refused.values())
         if registered.get((one.role, one.display_name), "") < one.last_at
     ]
-    return Problems(agents=sorted(found, key=_badness, reverse=True), refused=refused)
+    return Problems(agents=sorted(found, key=_severity, reverse=True), refused=refused)
 
 
 def _role(agent: Player | Referee) -> Role:
@@ -102,7 +102,7 @@ def _problems_of(league: League, agent: Player | Referee) -> AgentProblems:
     return found
 
 
-def _badness(one: AgentProblems) -> tuple[int, ...]:
+def _severity(one: AgentProblems) -> tuple[int, ...]:
     """The key by which agents are sorted. An agent that has left the league does no more harm.
 
     Others wait for an agent that does not answer. A wrong answer costs nobody time.

@@ -15,7 +15,7 @@ Running the league:
 - ``league_runner``: starts the league, lets rounds be drawn and announced, and reacts to events.
 - ``announcements``, ``final_messages``: the first and the last messages: a round begins, the league is over.
 - ``assignments``: gives matches to referees, and pings the referees.
-- ``progress_reports``: where the matches in play stand, and which players are silent.
+- ``progress_reports``: how far the matches in play are, and which players are silent.
 - ``league_messages``, ``publishing``, ``broadcasts``: make messages to all agents, order them, and send them.
 - ``outages``, ``returning_agents``: agents that cannot be reached, or are starting again.
 

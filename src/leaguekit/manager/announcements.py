@@ -90,7 +90,7 @@ class Announcements:
         while (left := answer_times[-1] + league.settings.announce_lead - loop.time()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(min(left, LEAD_CHECK_SECONDS))
 
-    def hand_over(self, match_id: str, referee_id: str) -> None:
+    def announce_match(self, match_id: str, referee_id: str) -> None:
         """Announce an assigned match to its referee, which begins on the announcement."""
         if referee_id in self._unannounced:
             self._unannounced[referee_id].append(match_id)

@@ -335,7 +335,7 @@ class LeagueRunner:
         if not self._ledger.league.referees[referee_id].shows_own_token:
             self._tasks.start(self._assignments.send_assignment(match_id))
         else:
-            self._announcements.hand_over(match_id, referee_id)
+            self._announcements.announce_match(match_id, referee_id)
 
     def _resend_to(self, agent_id: str, in_play: Iterable[str]) -> None:
         """Hand over the matches of an agent again that has just registered. Send it the end of the league, too."""

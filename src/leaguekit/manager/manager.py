@@ -216,7 +216,7 @@ class Manager:
                 self.refused_registrations.note_request(call.method, call.params, error, peer)
                 raise
             except StoreError as error:
-                raise _no_store() from error
+                raise _store_unavailable() from error
             if not self.ledger.is_written:
                 await self._wait_to_answer()
         self.metrics.count_result(call, result, perf_counter() - began)
@@ -318,7 +318,7 @@ class Manager:
         try:
             await self.ledger.wait_to_answer()
         except StoreError as error:
-            raise _no_store() from error
+            raise _store_unavailable() from error
 
     async def _receive_progress(self, report: m.MatchProgress, peer: Peer) -> m.MatchProgressAck:
         referee = self._sender(report, peer, Referee)
@@ -425,7 +425,7 @@ class Manager:
         try:
             await self.ledger.keep_in_time(name, document)
         except StoreError as error:
-            raise _no_store() from error
+            raise _store_unavailable() from error
 
     async def _query(self, query: m.LeagueQuery, peer: Peer) -> Raw:
         return self._query_cache.response_to(query, self._sender(query, peer).id, self._now())
@@ -496,7 +496,7 @@ class Manager:
         return m.envelope(MANAGER, self.world.now(), request.conversation_id)
 
 
-def _no_store() -> ProtocolError:
+def _store_unavailable() -> ProtocolError:
     return ProtocolError("E060", "The manager waits for its store: send this again in a while.")
 
 

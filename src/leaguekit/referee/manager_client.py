@@ -29,7 +29,7 @@ from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import RpcRefusal
 from leaguekit.referee.match_runner import MatchRunner
 from leaguekit.referee.transcripts import WrittenTranscript
-from leaguekit.transport.base import AWAY, TOO_MANY_REQUESTS, CallerLate, CallFailed
+from leaguekit.transport.base import TOO_MANY_REQUESTS, UNAVAILABLE_STATUSES, CallerLate, CallFailed
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class ManagerClient:
             else:
                 if answer.status < 500 and answer.status != TOO_MANY_REQUESTS:
                     return
-                tries += self.league_is_over or answer.status not in AWAY
+                tries += self.league_is_over or answer.status not in UNAVAILABLE_STATUSES
             await asyncio.sleep(RETRY_SECONDS)
 
     @cached_property

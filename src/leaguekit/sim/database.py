@@ -37,7 +37,7 @@ class DatabaseFaults(Protocol):
         """How long the next statement takes."""
 
 
-class _Sent(NamedTuple):
+class _Statement(NamedTuple):
     """A statement that a client has sent, and the future of its answer."""
 
     query: str
@@ -51,9 +51,9 @@ class _Session:
     def __init__(self, machine: str, now: float) -> None:
         self.machine = machine
         self.is_over = False
-        # Whether the client is gone. A session notes that after its statement.
-        self.is_left = False
-        self.running: _Sent | None = None
+        # Whether the client is gone. The session ends after its statement.
+        self.is_abandoned = False
+        self.running: _Statement | None = None
         self.idle_since = now
         # The epoch and the writer that its transaction has written.
         self.uncommitted: tuple[int, UUID] | None = None
@@ -65,8 +65,8 @@ class Database:
     def __init__(self, loop: asyncio.AbstractEventLoop, disk: MemoryDisk, faults: DatabaseFaults, rng: Random) -> None:
         self.disk = disk
         self.is_up = True
-        # The machine whose writer has taken the last epoch. Called ``on_taken`` with it.
-        self.on_taken: Callable[[str], None] = lambda _machine: None
+        # Called with the machine of a writer that has taken the next epoch.
+        self.on_takeover: Callable[[str], None] = lambda _machine: None
         self._loop = loop
         self._faults = faults
         self._rng = rng
@@ -78,7 +78,7 @@ class Database:
         self._row: _Session | None = None
         self._waiting: list[_Session] = []
         self._connections: list[tuple[Process, _Connection]] = []
-        # What was sent while the network was down, by machine.
+        # What was sent while the network was down, and the machine that sends or receives it.
         self._undelivered: list[tuple[str, Callable[[], None]]] = []
 
     def connect_for(self, process: Process) -> postgres_schema.Connect:
@@ -100,7 +100,7 @@ class Database:
         """Crash a process. Its machine closes its connections, unless it crashes too."""
         for owner, connection in self._connections:
             if owner is process:
-                self.leave(connection.session, silently=silently)
+                self.disconnect(connection.session, silently=silently)
 
     def restart(self, seconds: float) -> None:
         """End all sessions, and be back after some seconds. What is committed is kept."""
@@ -117,18 +117,18 @@ class Database:
 
     # What clients send
 
-    def ask(self, session: _Session, query: str, arguments: Sequence[Any]) -> asyncio.Future[Any]:
+    def execute(self, session: _Session, query: str, arguments: Sequence[Any]) -> asyncio.Future[Any]:
         """Send a statement."""
-        sent = _Sent(query, arguments, self._loop.create_future())
-        self._send(session.machine, partial(self._begin, session, sent))
-        return sent.answer
+        statement = _Statement(query, arguments, self._loop.create_future())
+        self._send(session.machine, partial(self._begin, session, statement))
+        return statement.answer
 
-    def leave(self, session: _Session, *, silently: bool = False) -> None:
+    def disconnect(self, session: _Session, *, silently: bool = False) -> None:
         """Close a connection. If the server cannot hear that, the session ends later."""
         if silently or not self._faults.is_connected(session.machine):
             self._loop.call_later(KEEPALIVE_SECONDS, self._end, session, context=NO_OWNER)
         else:
-            self._send(session.machine, partial(self._note_left, session))
+            self._send(session.machine, partial(self._note_abandoned, session))
 
     def _send(self, machine: str, action: Callable[[], None]) -> None:
         """Do something when data has crossed the network, in either direction."""
@@ -147,31 +147,31 @@ class Database:
         self._sessions.append(session)
         self._send(machine, partial(_answer, accepted, session))
 
-    def _begin(self, session: _Session, sent: _Sent) -> None:
+    def _begin(self, session: _Session, statement: _Statement) -> None:
         if session.is_over:
-            self._send(session.machine, partial(_fail, sent.answer, ConnectionResetError("the session is over")))
+            self._send(session.machine, partial(_fail, statement.answer, ConnectionResetError("the session is over")))
             return
-        session.running = sent
+        session.running = statement
         self._loop.call_later(self._faults.statement_seconds(), self._run, session, context=NO_OWNER)
 
     def _run(self, session: _Session) -> None:
         """Let the statement of a session take effect, and answer."""
-        if (sent := session.running) is None:
+        if (statement := session.running) is None:
             return
-        if sent.query in _NEED_ROW and self._row not in (None, session):
+        if statement.query in _NEED_ROW and self._row not in (None, session):
             self._waiting.append(session)
             return
-        answer = self._effect(session, sent.query, sent.arguments)
+        answer = self._take_effect(session, statement.query, statement.arguments)
         session.running, session.idle_since = None, self._loop.time()
         if session.uncommitted is not None:
             idle = postgres_schema.IDLE_TRANSACTION_SECONDS
             self._loop.call_later(idle, self._end_if_idle, session, session.idle_since, context=NO_OWNER)
-        self._send(session.machine, partial(_answer, sent.answer, answer))
-        if session.is_left:
+        self._send(session.machine, partial(_answer, statement.answer, answer))
+        if session.is_abandoned:
             self._end(session)
 
-    def _note_left(self, session: _Session) -> None:
-        session.is_left = True
+    def _note_abandoned(self, session: _Session) -> None:
+        session.is_abandoned = True
         if session.running is None:
             self._end(session)
 
@@ -186,10 +186,10 @@ class Database:
             return
         session.is_over = True
         self._sessions.remove(session)
-        if (sent := session.running) is not None:
+        if (statement := session.running) is not None:
             session.running = None
             self._send(
-                session.machine, partial(_fail, sent.answer, ConnectionResetError("the server ended the session"))
+                session.machine, partial(_fail, statement.answer, ConnectionResetError("the server ended the session"))
             )
         if self._lock is session:
             self._lock = None
@@ -203,30 +203,30 @@ class Database:
             for one in waiting:
                 self._run(one)
 
-    def _effect(self, session: _Session, query: str, arguments: Sequence[Any]) -> Any:
+    def _take_effect(self, session: _Session, query: str, arguments: Sequence[Any]) -> Any:
         """Do what a statement does. Returns its result as the code gets it."""
         if query in (postgres.APPEND, postgres.TAKE_OVER, postgres.RECONNECT, postgres.LAST, postgres.IS_WRITER):
             return self._write(session, query, arguments)
         if query in (postgres_reader.READ, postgres_reader.KEPT, postgres_reader.NAMES):
             return self._read(query, arguments)
-        if query in (postgres_lock.TRY, postgres_lock.HOLDER, postgres_lock.END_SILENT, postgres_lock.END_ANY):
-            return self._look_at_lock(session, query, arguments)
+        if query in (postgres_lock.TRY_LOCK, postgres_lock.HOLDER, postgres_lock.END_SILENT, postgres_lock.END_ANY):
+            return self._use_lock(session, query, arguments)
         if query in (_COMMIT, _ROLLBACK):
             if query == _COMMIT and session.uncommitted is not None:
                 self._epoch, self._writer = session.uncommitted
-                self.on_taken(session.machine)
+                self.on_takeover(session.machine)
             self._end_transaction(session)
             return None
         return {
             postgres_lock.EPOCH: self._epoch,
-            postgres_lock.STAY: 1,
+            postgres_lock.KEEP_ALIVE: 1,
             postgres_schema.LOCK_TABLES: None,
             postgres_schema.TABLES: "leaguekit",
             postgres_schema.VERSION: len(postgres_schema.MIGRATIONS),
         }[query]
 
-    def _look_at_lock(self, session: _Session, query: str, arguments: Sequence[Any]) -> Any:
-        if query == postgres_lock.TRY:
+    def _use_lock(self, session: _Session, query: str, arguments: Sequence[Any]) -> Any:
+        if query == postgres_lock.TRY_LOCK:
             self._lock = self._lock or session
             return self._lock is session
         holder = self._lock
@@ -285,7 +285,7 @@ class _Connection:
         if self._is_closed:
             raise ConnectionResetError("the connection is closed")
         async with asyncio.timeout(self._seconds):
-            return await self._database.ask(self.session, query, arguments)
+            return await self._database.execute(self.session, query, arguments)
 
     fetch = fetchrow = fetchval = execute
 
@@ -302,7 +302,7 @@ class _Connection:
     def terminate(self) -> None:
         if not self._is_closed:
             self._is_closed = True
-            self._database.leave(self.session)
+            self._database.disconnect(self.session)
 
     async def close(self, timeout: float) -> None:  # noqa: ARG002, ASYNC109 - as asyncpg has it
         self.terminate()

@@ -194,7 +194,7 @@ class Sums(Struct):
         (points_a, matches_a), (points_b, matches_b) = self.total(a), self.total(b)
         mean = points_a / matches_a - points_b / matches_b
         centre = self._centre(points_a, matches_a) - self._centre(points_b, matches_b)
-        return self._estimate(mean, centre, self._error(a, b), self.pairs, least=-self.scale.maximum)
+        return self._estimate(mean, centre, self._error(a, b), self.pairs, minimum=-self.scale.maximum)
 
     def detectable(self) -> float | None:
         """The smallest true difference that is found with probability ``POWER``, between any two strategies.
@@ -212,16 +212,16 @@ class Sums(Struct):
 
     def _ratio(self, points: int, matches: int, spread: float) -> Estimate:
         error = math.sqrt(self._correction * spread)
-        return self._estimate(points / matches, self._centre(points, matches), error, 1, least=0)
+        return self._estimate(points / matches, self._centre(points, matches), error, 1, minimum=0)
 
-    def _estimate(self, mean: float, centre: float, error: float, family: int, *, least: int) -> Estimate:
+    def _estimate(self, mean: float, centre: float, error: float, family: int, *, minimum: int) -> Estimate:
         """An estimate of a mean, or of a difference if less than 0 is possible."""
-        value = self.scale.difference if least else self.scale.value
+        value = self.scale.difference if minimum else self.scale.value
         if self.leagues < MIN_LEAGUES:
             return Estimate(value(mean))
         margin = _quantile(family, self.leagues - 1) * error
         low, high = min(centre - margin, mean), max(centre + margin, mean)
-        return Estimate(value(mean), (value(max(low, least)), value(min(high, self.scale.maximum))))
+        return Estimate(value(mean), (value(max(low, minimum)), value(min(high, self.scale.maximum))))
 
     def _error(self, a: int, b: int) -> float:
         """The standard error of a difference."""

@@ -49,7 +49,7 @@ class Operator:
                 if await self._command("rematch", match_id=match_id, reason="void too often") is not None:
                     self._on_action("rematch")
 
-    async def add_late(
+    async def add_late_player(
         self, manager: Callable[[], Manager | None], after_rounds: int, endpoint: str, display_name: str
     ) -> bool:
         """Add a player after some rounds, and let it register. Returns False if it is too late by then."""

@@ -35,8 +35,8 @@ class PairedGames:
     """Plays pairs of games between two strategies.
 
     In the second game of a pair the sides are swapped, and the game's chance is the same. The strategies see nothing of
-    earlier games, and have other random numbers of their own: otherwise they could learn from the
-    first game what happens in the second.
+    earlier games, and have other random numbers of their own: otherwise they could learn from the first game what
+    happens in the second.
     """
 
     def __init__(self, game: str, first: Entrant, second: Entrant) -> None:

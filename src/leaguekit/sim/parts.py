@@ -126,7 +126,7 @@ def play_part(job: PartJob) -> Part:
     began, cpu_began = time.perf_counter(), time.thread_time()
     if getattr(_latest, "setup", None) != job.setup:
         with _loading:
-            preload_simulation(job.setup, _load(job.setup))
+            remember_simulation(job.setup, _load(job.setup))
     simulation: Comparison | PairedGames = _latest.simulation
     seeds = range(job.first, job.first + job.count)
     result: Leagues | Pairs
@@ -148,7 +148,7 @@ def _load(setup: Setup) -> Comparison | PairedGames:
         ) from None
 
 
-def preload_simulation(setup: Setup, simulation: Comparison | PairedGames) -> None:
+def remember_simulation(setup: Setup, simulation: Comparison | PairedGames) -> None:
     """Keep a simulation, so that this thread does not load it again for parts of this setup."""
     _latest.setup, _latest.simulation = setup, simulation
 
@@ -212,7 +212,7 @@ def _play(seeds: Seeds, pool: WorkerPool) -> Iterator[Part | None]:
         seeds.max_pending = pool.max_pending
         if part is not None:
             seeds.learn(part)
-            if pool.is_here:
+            if pool.is_inline:
                 # The caller measures this process itself.
                 part.cpu_seconds = 0.0
         yield part

@@ -34,12 +34,12 @@ from leaguekit.protocol.ids import player_id
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim.faults import FIRST_PLAYERS_PORT, SECOND_MANAGER, FaultInjector, FaultPlan
 from leaguekit.sim.files import Drive, MemoryFiles
-from leaguekit.sim.front import HEALTH
 from leaguekit.sim.log import SimLog
 from leaguekit.sim.network import Delivery, Network, SimCaller
 from leaguekit.sim.operator import Operator
 from leaguekit.sim.outcome import MANAGER, LeagueSetup, Outcome, ReceivedGameOver
 from leaguekit.sim.processes import Process, ProcessLoop
+from leaguekit.sim.proxy import HEALTH
 from leaguekit.store.base import EventLog, StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.store.memory import MemoryDisk
@@ -214,7 +214,7 @@ class SimulatedLeague:
     async def _supervise_late(self, name: str) -> None:
         """Run a player that the operator adds after the start, if the league still takes it then."""
         url, after = _player_url(name), self.plan.late_after_rounds
-        if await self._operator.add_late(lambda: self.manager, after, url, self._display_name(name)):
+        if await self._operator.add_late_player(lambda: self.manager, after, url, self._display_name(name)):
             await self._supervise(name)
 
     def kill(self, process: Process) -> None:
@@ -405,7 +405,7 @@ class SimulatedLeague:
         """Note a GAME_OVER to a player, and check that no message reveals another agent's token."""
         if self._takeovers is not None:
             self._takeovers.check_sender(sender, body)
-            sender, receiver = (MANAGER if name in _OF_MANAGER else name for name in (sender, receiver))
+            sender, receiver = (MANAGER if name in _AT_MANAGER_URL else name for name in (sender, receiver))
             if sender == receiver:
                 return
         if b'"GAME_OVER"' in body and receiver.startswith("player"):
@@ -427,7 +427,7 @@ def _number_of(name: str) -> int:
 
 
 # The agents behind the manager's URL.
-_OF_MANAGER = (*MANAGERS, "front")
+_AT_MANAGER_URL = (*MANAGERS, "proxy")
 
 
 class _Call(msgspec.Struct):

@@ -14,9 +14,9 @@ from random import Random
 
 from leaguekit.sim.database import ADDRESS, Database
 from leaguekit.sim.faults import FaultPlan, HostFault
-from leaguekit.sim.front import Front
 from leaguekit.sim.network import Network
 from leaguekit.sim.processes import NO_OWNER, Process, ProcessLoop
+from leaguekit.sim.proxy import Proxy
 from leaguekit.store import postgres_lock
 from leaguekit.store.memory import MemoryDisk
 from leaguekit.store.postgres import PostgresLog
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 # A league must go on within this time when its manager is gone.
 MAX_SECONDS = 10.0
-LOOK_SECONDS = 0.25
+CHECK_SECONDS = 0.25
 # If statements took longer, an agent might never get the answer to its registration in time, and lose its matches.
 MAX_STATEMENT_SECONDS = 1.0
 
@@ -52,7 +52,7 @@ class Takeovers:
         count: Callable[[str], None],
     ) -> None:
         self.database = Database(loop, disk, self, plan.random_for("database"))
-        self.database.on_taken = self._note_taken
+        self.database.on_takeover = self._note_takeover
         self._loop = loop
         self._plan = plan
         self._urls = urls
@@ -61,19 +61,19 @@ class Takeovers:
         self._rng: Random = plan.random_for("statements")
         # The latest process of each manager.
         self._processes: dict[str, Process] = {}
-        # The manager that has taken the league over last.
-        self._newest = ""
+        # The manager that has taken the league over last; empty before the first.
+        self._latest_writer = ""
         # Machines that are cut off from everything, and from the database alone, each with the number of such faults.
         self._cut_off: dict[str, int] = dict.fromkeys(urls, 0)
         self._without_database: dict[str, int] = dict.fromkeys(urls, 0)
         # How long a statement takes at most, by each fault that makes the database slow.
         self._statement_limits: list[float] = []
         self._slow_until = 0.0
-        self._process = Process(loop, "front")
-        self.front = Front(network, self._process, url, [*urls.values()])
-        self._tasks = [self._process.start(self.front.check()), self._process.start(self._check_service())]
+        self._process = Process(loop, "proxy")
+        self.proxy = Proxy(network, self._process, url, [*urls.values()])
+        self._tasks = [self._process.start(self.proxy.check()), self._process.start(self._check_service())]
         for fault in plan.host_faults:
-            loop.call_at(fault.at, self._strike, fault)
+            loop.call_at(fault.at, self._inject, fault)
 
     def close(self) -> None:
         for task in self._tasks:
@@ -105,8 +105,8 @@ class Takeovers:
             cut and (name == caller or address_of(self._urls[name]) == address) for name, cut in self._cut_off.items()
         )
 
-    def _strike(self, fault: HostFault) -> None:
-        serving = self._newest or next(iter(self._urls))
+    def _inject(self, fault: HostFault) -> None:
+        serving = self._latest_writer or next(iter(self._urls))
         name = serving if fault.serves else next(one for one in self._urls if one != serving)
         log.info("%s (%g s): %s", fault.kind, fault.seconds, name)
         self._count(fault.kind)
@@ -115,14 +115,14 @@ class Takeovers:
             case "killed" | "machine died" | "stopped" | "handed over":
                 process = self._processes[name]
                 if process.alive:
-                    self._strike_process(fault, process)
+                    self._inject_into_process(fault, process)
             case "cut off":
-                self._change(self._cut_off, [name], 1)
-                later(self._change, self._cut_off, [name], -1)
+                self._add_faults(self._cut_off, [name], 1)
+                later(self._add_faults, self._cut_off, [name], -1)
             case "no database" | "database away":
                 names = [name] if fault.kind == "no database" else [*self._urls]
-                self._change(self._without_database, names, 1)
-                later(self._change, self._without_database, names, -1)
+                self._add_faults(self._without_database, names, 1)
+                later(self._add_faults, self._without_database, names, -1)
             case "database restart":
                 self.database.restart(fault.seconds)
             case "database slow":
@@ -132,7 +132,7 @@ class Takeovers:
                 # The last slow statement ends then.
                 self._slow_until = max(self._slow_until, self._loop.time() + fault.seconds + limit)
 
-    def _strike_process(self, fault: HostFault, process: Process) -> None:
+    def _inject_into_process(self, fault: HostFault, process: Process) -> None:
         match fault.kind:
             case "stopped":
                 self._loop.suspend(process)
@@ -143,9 +143,9 @@ class Takeovers:
                 self.database.crash(process, silently=fault.kind == "machine died")
                 self._kill(process)
 
-    def _change(self, faults: dict[str, int], names: list[str], by: int) -> None:
+    def _add_faults(self, faults: dict[str, int], names: list[str], step: int) -> None:
         for name in names:
-            faults[name] += by
+            faults[name] += step
         self.database.deliver()
 
     # Checks
@@ -156,17 +156,17 @@ class Takeovers:
         A ping does no harm, and neither does an error that says to try again.
         """
         is_harmless = not body or b'"method":"ping"' in body or b"E060" in body
-        if sender in self._urls and sender != self._newest and not is_harmless:
+        if sender in self._urls and sender != self._latest_writer and not is_harmless:
             what = body[:200].decode(errors="replace")
-            self._add_violation(f"{sender} sent this after {self._newest} had taken the league over: {what}")
+            self._add_violation(f"{sender} sent this after {self._latest_writer} had taken the league over: {what}")
 
-    def _note_taken(self, name: str) -> None:
-        if self._newest not in ("", name):
+    def _note_takeover(self, name: str) -> None:
+        if self._latest_writer not in ("", name):
             self._count("takeover")
-        self._newest = name
+        self._latest_writer = name
 
-    def _could_serve(self) -> bool:
-        """Whether a manager is well and can reach the database."""
+    def _can_serve(self) -> bool:
+        """Whether a manager is running and can reach the database."""
         if not self.database.is_up or self._loop.time() < self._slow_until:
             return False
         return any(
@@ -178,10 +178,10 @@ class Takeovers:
         """Check again and again that a manager serves the league if one can."""
         since = self._loop.time()
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
             now = self._loop.time()
-            live = next((name for name, url in self._urls.items() if url == self.front.live), None)
-            if not self._could_serve() or (live == self._newest and live is not None):
+            active = next((name for name, url in self._urls.items() if url == self.proxy.active), None)
+            if not self._can_serve() or (active == self._latest_writer and active is not None):
                 since = now
             elif now - since > MAX_SECONDS:
                 self._add_violation(f"no manager served the league for {MAX_SECONDS:.0f} s, and one could")

@@ -39,7 +39,7 @@ class WorkerPool(ABC):
     """Runs jobs. A subclass says where."""
 
     # Whether jobs use the processor time of this process.
-    is_here = False
+    is_inline = False
     # What a job raises if its worker was lost.
     lost_errors: tuple[type[BaseException], ...] = ()
     _executor: Executor
@@ -72,18 +72,18 @@ class WorkerPool(ABC):
 class InlinePool(WorkerPool):
     """Runs each job in this thread when it is submitted."""
 
-    is_here = True
+    is_inline = True
     max_pending = 1
 
     def __enter__(self) -> Self:
-        self._executor = _InThisThread()
+        self._executor = _InlineExecutor()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._executor.shutdown()
 
 
-class _InThisThread(Executor):
+class _InlineExecutor(Executor):
     def submit(self, fn: Callable[..., ResultT], /, *args: Any, **kwargs: Any) -> Future[ResultT]:
         future: Future[ResultT] = Future()
         try:
@@ -111,10 +111,10 @@ class ProcessPool(WorkerPool):
         return f"{self.count} processes"
 
     def submit(self, function: Callable[[JobT], ResultT], job: JobT) -> Future[ResultT]:
-        if self._stop.closed:
+        if self._stop_sender.closed:
             raise BrokenExecutor("a process was lost")
         # This may start a process.
-        with _starting():
+        with _isolated_start():
             future = self._executor.submit(function, job)
         self._children |= _children()
         return future
@@ -125,8 +125,8 @@ class ProcessPool(WorkerPool):
         The executor itself notices a lost process, but not while it reads a result that this process did not complete.
         It stops reading when nobody can write any more.
         """
-        if self._children - _children() and not self._stop.closed:
-            self._stop.close()
+        if self._children - _children() and not self._stop_sender.closed:
+            self._stop_sender.close()
             self._executor._result_queue._writer.close()  # type: ignore[attr-defined]  # noqa: SLF001
 
     def restart_after(self, error: BaseException) -> None:  # noqa: ARG002 - it is always the same
@@ -136,17 +136,17 @@ class ProcessPool(WorkerPool):
     def __enter__(self) -> Self:
         self._children = set()
         # The processes end when this process does, or closes the connection: no job holds that up.
-        self._stopped, self._stop = multiprocessing.Pipe(duplex=False)
+        self._stop_receiver, self._stop_sender = multiprocessing.Pipe(duplex=False)
         # The same on all systems. A fork would copy what threads have locked.
         context = multiprocessing.get_context("spawn")
-        with _starting():
-            self._executor = ProcessPoolExecutor(self.count, context, _begin, (self._stopped,))
+        with _isolated_start():
+            self._executor = ProcessPoolExecutor(self.count, context, _initialize_worker, (self._stop_receiver,))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.close()
+        self._stop_sender.close()
         self._executor.shutdown(cancel_futures=True)
-        self._stopped.close()
+        self._stop_receiver.close()
 
 
 def _children() -> set[int | None]:
@@ -154,7 +154,7 @@ def _children() -> set[int | None]:
 
 
 @contextmanager
-def _starting() -> Iterator[None]:
+def _isolated_start() -> Iterator[None]:
     """Start processes that Ctrl-C does not reach. It is for this process only, which then ends them.
 
     They do not look for Python's own modules in the current folder, which may have a ``random.py``.
@@ -171,7 +171,7 @@ def _starting() -> Iterator[None]:
             del os.environ[_SAFE_PATH]
 
 
-def _begin(stopped: Connection) -> None:
+def _initialize_worker(stopped: Connection) -> None:
     """Called at the start of a process that runs jobs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_exit_after, args=(stopped,), daemon=True).start()

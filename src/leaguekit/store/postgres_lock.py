@@ -20,15 +20,15 @@ from leaguekit.store import postgres_schema
 from leaguekit.store.base import StoreError, redact_address
 
 SILENT_SECONDS = 5.0
-# How often a standby looks, and how often a writer that takes over tries.
-LOOK_SECONDS = 0.5
+# The pause of a standby between two looks at the lock, and that of a writer between two attempts to take it.
+POLL_SECONDS = 0.5
 SEIZE_SECONDS = 0.05
 # While the server is away, a standby tries less often than a writer, which should find its league again.
 RECONNECT_SECONDS = 2.0
 
 # Locks belong to a database, and leagues to its schemas. The first number is arbitrary.
 _CLASS, _OBJECT = 1818584163, "hashtext(coalesce(current_schema(), ''))"
-TRY = f"SELECT pg_try_advisory_lock({_CLASS}, {_OBJECT})"
+TRY_LOCK = f"SELECT pg_try_advisory_lock({_CLASS}, {_OBJECT})"
 # A session that executes a statement is not silent, unless it waits for its client. A role does not see what the
 # sessions of other roles do: then ``silent`` is null.
 HOLDER = f"""
@@ -44,12 +44,12 @@ WHERE locktype = 'advisory' AND granted AND objsubid = 2
 END_SILENT = f"SELECT pg_terminate_backend(pid) FROM ({HOLDER}) AS holder WHERE silent > $1"  # noqa: S608
 END_ANY = f"SELECT pg_terminate_backend(pid) FROM ({HOLDER}) AS holder"  # noqa: S608
 EPOCH = "SELECT epoch FROM leaguekit"
-STAY = "SELECT 1"
+KEEP_ALIVE = "SELECT 1"
 
 
 async def seize(connection: asyncpg.Connection, epoch: int) -> None:
     """Take the lock for a writer from the session that holds it, unless another writer has taken a later epoch."""
-    while not await connection.fetchval(TRY) and await connection.fetchval(EPOCH) == epoch:
+    while not await connection.fetchval(TRY_LOCK) and await connection.fetchval(EPOCH) == epoch:
         await connection.execute(END_ANY)
         await asyncio.sleep(SEIZE_SECONDS)
 
@@ -63,18 +63,18 @@ class HeldLock:
 
     def __init__(self, connection: asyncpg.Connection) -> None:
         self._connection = connection
-        self._task = asyncio.create_task(self._stay())
+        self._task = asyncio.create_task(self._keep_alive())
 
     def release(self) -> None:
         self._task.cancel()
         self._connection.terminate()
 
-    async def _stay(self) -> None:
+    async def _keep_alive(self) -> None:
         # The writer that takes the lock ends this session.
         with suppress(*postgres_schema.DATABASE_ERRORS):
             while True:
-                await self._connection.execute(STAY)
-                await asyncio.sleep(LOOK_SECONDS)
+                await self._connection.execute(KEEP_ALIVE)
+                await asyncio.sleep(POLL_SECONDS)
 
 
 async def stand_by(
@@ -117,10 +117,10 @@ class _Standby:
         connection = await self._connect(self._address, to_write=True)
         self.was_connected = True
         try:
-            while not await connection.fetchval(TRY):
+            while not await connection.fetchval(TRY_LOCK):
                 if (holder := await connection.fetchrow(HOLDER)) is not None:
                     await self._watch(connection, holder)
-                await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
         except BaseException:
             connection.terminate()
             raise

@@ -47,7 +47,7 @@ class TooManyRequests(Exception):
 # The HTTP status of that answer, and of the refusal of a connection.
 TOO_MANY_REQUESTS = 429
 # The statuses of a server, or of a proxy in front of it, that does not work at the moment.
-AWAY = (502, 503, 504)
+UNAVAILABLE_STATUSES = (502, 503, 504)
 
 
 class NoAnswer(Exception):

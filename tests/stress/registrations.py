@@ -1,4 +1,4 @@
-"""A crowd at the door: thousands of players register from one address, each is called back, and the operator copes.
+"""Many registrations: thousands of players register from one address, and the manager calls each of them back.
 
 The league takes as many as it can handle and refuses the others. A start says how many matches there would be. Many
 are withdrawn at once, and the rest is started.

@@ -1,4 +1,4 @@
-"""All agents of a league as one object in its manager's process: what is measured is the manager alone.
+"""All agents of a league as one object in its manager's process, so that the manager alone is measured.
 
 It answers every call at once, and reports every match with as much evidence as our referees give.
 """
@@ -24,7 +24,7 @@ from leaguekit.transport.base import Caller, HttpAnswer, Peer
 AT_ONCE = 10
 LEAGUE, GAME, MANAGER_URL = "long", "even_odd", "http://127.0.0.1:8000/mcp"
 ENVELOPE = {"protocol": "league.v2", "timestamp": "2025-01-15T10:30:00Z", "conversation_id": "conv-1"}
-# What our referees tell of a player that answers.
+# What our referees report of a player that answers.
 STEPS = [
     {"at": 0.003, "what": "joined", "ask": 1, "asked_at": 0.0},
     {"at": 0.005, "what": "moved", "ask": 3, "asked_at": 0.004},
@@ -32,11 +32,11 @@ STEPS = [
 SEEN = {"phase": "MOVED", "answered": True, "failures": 0, "refused_posts": 0, "last_wrong": None, "events": STEPS}
 
 
-async def opened(crowd: Crowd, folder: Path) -> Manager:
-    """A manager with its log on disk, whose agents are a crowd."""
+async def opened(fakes: FakeAgents, folder: Path) -> Manager:
+    """A manager with its log on disk, whose agents are these."""
     settings = Settings(league_id=LEAGUE, game_type=GAME, announce_lead=0.0, seed_hex="5e" * 32)
     log = await SqliteLog.open(folder / "league.db")
-    manager = crowd.manager = Manager(World(crowd, folder), log, settings, MANAGER_URL, "admin")
+    manager = fakes.manager = Manager(World(fakes, folder), log, settings, MANAGER_URL, "admin")
     await manager.open()
     return manager
 
@@ -47,8 +47,8 @@ def results(manager: Manager) -> int:
     return len(league.matches) - league.outstanding
 
 
-class Crowd:
-    """All agents of a league, and the manager's way to them. ``failed`` is done if a report was refused.
+class FakeAgents:
+    """All agents of a league, and how the manager calls them. ``failed`` is done if a report was refused.
 
     ``holds`` keeps reports in ``held`` instead of making them. ``players_at`` are the URLs of players that are really
     called, by ``caller``.
@@ -82,7 +82,7 @@ class Crowd:
         if self.holds:
             self.held.append(_call("report_match_result", report))
         else:
-            reporting = asyncio.create_task(self._tell("report_match_result", report))
+            reporting = asyncio.create_task(self._send("report_match_result", report))
             self._reporting.add(reporting)
             reporting.add_done_callback(self._reported)
         taken = {name: match[name] for name in ("match_id", "attempt")}
@@ -103,13 +103,13 @@ class Crowd:
         meta = {"display_name": f"{role} {number}", "version": "1.0.0", "game_types": [GAME], "contact_endpoint": url}
         kind = "REFEREE_REGISTER_REQUEST" if role == "referee" else "LEAGUE_REGISTER_REQUEST"
         fields = {"message_type": kind, "sender": f"{role}:new-{number}", f"{role}_meta": meta | more}
-        told = await self._tell(f"register_{role}", fields)
+        answer = await self._send(f"register_{role}", fields)
         if role == "referee":
-            self._referees[url] = {"sender": f"referee:{told['referee_id']}", "auth_token": told["auth_token"]}
+            self._referees[url] = {"sender": f"referee:{answer['referee_id']}", "auth_token": answer["auth_token"]}
         else:
-            self.players[told["player_id"]] = told["auth_token"]
+            self.players[answer["player_id"]] = answer["auth_token"]
 
-    async def gather(self, players: int, referees: int) -> None:
+    async def register_all(self, players: int, referees: int) -> None:
         for number in range(1, referees + 1):
             await self.register("referee", number, max_concurrent_matches=AT_ONCE, token_scheme=tokens.SCHEME)
         for number in range(1, players + 1):
@@ -137,11 +137,11 @@ class Crowd:
         if not reporting.cancelled() and (error := reporting.exception()) is not None and not self.failed.done():
             self.failed.set_exception(error)
 
-    async def _tell(self, method: str, fields: dict[str, Any]) -> dict[str, Any]:
-        return await self.hand_in(_call(method, fields))
+    async def _send(self, method: str, fields: dict[str, Any]) -> dict[str, Any]:
+        return await self.send_body(_call(method, fields))
 
-    async def hand_in(self, body: bytes) -> dict[str, Any]:
-        """Tell the manager something; what it answers, which must be that it is accepted."""
+    async def send_body(self, body: bytes) -> dict[str, Any]:
+        """Send something to the manager. Its answer must be that it accepts this."""
         assert self.manager is not None
         here = Peer("127.0.0.1", "", ("127.0.0.1", 8000))
         answer = json.loads(await self.manager.handle(body, here) or b"{}")
@@ -150,10 +150,10 @@ class Crowd:
         return dict(answer["result"])
 
 
-async def until(is_so: Callable[[], bool], crowd: Crowd, running: asyncio.Future[None]) -> None:
-    """Let a league go on until something is so, and raise what went wrong meanwhile."""
-    while not is_so():
-        done, _ = await asyncio.wait([running, crowd.failed], timeout=0.01, return_when=asyncio.FIRST_COMPLETED)
+async def until(is_true: Callable[[], bool], fakes: FakeAgents, running: asyncio.Future[None]) -> None:
+    """Wait until something is true, and raise what goes wrong in the meantime."""
+    while not is_true():
+        done, _ = await asyncio.wait([running, fakes.failed], timeout=0.01, return_when=asyncio.FIRST_COMPLETED)
         for one in done:
             one.result()
 

@@ -22,12 +22,12 @@ from leaguekit.store.opening import open_reader
 
 LEAGUE = "league_of_kills"
 STRATEGIES = ("random", "frequency", "history_based", "alternating", "always_even")
-# A machine that does ten other things as well must not fail a test.
+# A test must not fail on a machine that runs ten other things.
 PATIENCE = 240.0
 
 
-class Yard:
-    """The programs, by name; who is killed can be started again with the same command."""
+class LeaguePrograms:
+    """The programs, by name. A program that was killed can be started again with the same command."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Yard:
                 )
 
     def kill(self, names: Iterable[str]) -> list[str]:
-        """Kill these, all before any of them is waited for; those that had not ended by themselves."""
+        """Kill programs, all before any of them is waited for. Return those that had not ended by themselves."""
         alive = [name for name in names if self.processes[name].poll() is None]
         for name in alive:
             self.processes[name].kill()
@@ -98,7 +98,7 @@ class Yard:
         return alive
 
     def status(self) -> dict[str, Any] | None:
-        """Where the league stands; None if no manager answers."""
+        """How far the league is; None if no manager answers."""
         assert time.monotonic() < self.deadline, self.said()
         with contextlib.suppress(CommandError):
             return call(self.manager_url, {"command": "status"})

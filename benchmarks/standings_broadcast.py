@@ -1,4 +1,4 @@
-"""What it takes a manager to tell 100 players of new standings: ``python told_all.py [TIMES]`` prints JSON.
+"""What it takes a manager to send new standings to 100 players: ``python standings_broadcast.py [TIMES]`` prints JSON.
 
 ``cpu_ms`` are milliseconds of the manager's process, one figure each time, from the report of a result until every
 player has acknowledged the standings with it. The manager has its log on disk and calls the players, which are raw
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from agents import run as run_agent
-from crowd import Crowd, opened, until
+from fake_agents import FakeAgents, opened, until
 from limit_agents import ANSWER, Served
 from programs import data_folder
 
@@ -45,21 +45,21 @@ def answer_at(sockets: list[socket.socket]) -> None:
 async def tell(times: int, urls: list[str], folder: Path) -> list[float]:
     """Milliseconds of this process for each time that everybody is told."""
     caller = HttpCaller(AddressPolicy.local())
-    crowd = Crowd(caller, urls)
-    crowd.holds = True
-    manager = await opened(crowd, folder)
+    fakes = FakeAgents(caller, urls)
+    fakes.holds = True
+    manager = await opened(fakes, folder)
     running = asyncio.create_task(manager.run())
-    await crowd.gather(PLAYERS, REFEREES)
+    await fakes.register_all(PLAYERS, REFEREES)
     manager.runner.start_when = (PLAYERS, REFEREES)
     manager.runner.wake()
-    await until(lambda: len(crowd.held) == PLAYERS // 2, crowd, running)
+    await until(lambda: len(fakes.held) == PLAYERS // 2, fakes, running)
     found = []
-    for report in crowd.held[: times + 1]:
+    for report in fakes.held[: times + 1]:
         # Earlier, the standings would wait for the rest of their pause.
         await asyncio.sleep(STANDINGS_PAUSE_SECONDS + 0.1)
-        answered, began = crowd.answered + PLAYERS, time.process_time()
-        await crowd.hand_in(report)
-        while crowd.answered < answered:  # noqa: ASYNC110 - whatever else would wait would be measured as well
+        answered, began = fakes.answered + PLAYERS, time.process_time()
+        await fakes.send_body(report)
+        while fakes.answered < answered:  # noqa: ASYNC110 - whatever else would wait would be measured as well
             await asyncio.sleep(0.002)
         found.append(1e3 * (time.process_time() - began))
     await manager.close()

@@ -1,6 +1,6 @@
 """A simulated proxy in front of two managers, as HAProxy with ``deploy/haproxy.cfg`` is one.
 
-It asks each manager for its health, and passes all requests on to the one that is well.
+It asks each manager for its health, and forwards all requests to one that is healthy.
 """
 
 from __future__ import annotations
@@ -18,56 +18,56 @@ CHECK_SECONDS, CHECK_TIMEOUT_SECONDS = 1.0, 1.0
 # After this number of failed checks, a manager gets no more requests.
 MAX_FAILED_CHECKS = 2
 # Longer than any caller waits.
-PASS_SECONDS = 50.0
+FORWARD_SECONDS = 50.0
 _NO_MANAGER = HttpAnswer(503, b"No server is available to handle this request.")
 
 
-class Front:
-    """The proxy at ``url``. ``managers`` are the URLs that it passes requests on to."""
+class Proxy:
+    """The proxy at ``url``. ``managers`` are the URLs that it forwards requests to, and ``active`` is that of now."""
 
     def __init__(self, network: Network, process: Process, url: str, managers: Sequence[str]) -> None:
-        self.live: str | None = None
+        self.active: str | None = None
         self._process = process
         self._caller = SimCaller(network, process)
         self._failed = dict.fromkeys(managers, MAX_FAILED_CHECKS)
-        self._passing: set[asyncio.Task[Any]] = set()
-        network.listen(url, process, self._pass_message, self._pass_document)
+        self._forwarded: set[asyncio.Task[Any]] = set()
+        network.listen(url, process, self._forward_message, self._forward_document)
 
     async def check(self) -> None:
         """Ask all managers for their health, again and again."""
         while True:
             await asyncio.gather(*map(self._check, self._failed))
-            well = [url for url, failed in self._failed.items() if failed < MAX_FAILED_CHECKS]
-            live = self.live if self.live in well else next(iter(well), None)
-            if live != self.live:
-                self.live = live
-                for task in self._passing:
+            healthy = [url for url, failed in self._failed.items() if failed < MAX_FAILED_CHECKS]
+            active = self.active if self.active in healthy else next(iter(healthy), None)
+            if active != self.active:
+                self.active = active
+                for task in self._forwarded:
                     task.cancel()
             await asyncio.sleep(CHECK_SECONDS)
 
     async def _check(self, url: str) -> None:
         try:
             answer = await self._caller.post(url.replace("/mcp", HEALTH), b"", CHECK_TIMEOUT_SECONDS)
-            is_well = answer.status == 200
+            is_healthy = answer.status == 200
         except (CallFailed, CallerLate):
-            is_well = False
-        self._failed[url] = 0 if is_well else self._failed[url] + 1
+            is_healthy = False
+        self._failed[url] = 0 if is_healthy else self._failed[url] + 1
 
-    async def _pass_message(self, body: bytes, peer: Peer) -> Any:
-        return await self._pass("/mcp" + (f"?{peer.query}" if peer.query else ""), body)
+    async def _forward_message(self, body: bytes, peer: Peer) -> Any:
+        return await self._forward("/mcp" + (f"?{peer.query}" if peer.query else ""), body)
 
-    async def _pass_document(self, path: str, body: bytes) -> HttpAnswer:
+    async def _forward_document(self, path: str, body: bytes) -> HttpAnswer:
         try:
-            return await self._pass(path, body)
+            return await self._forward(path, body)
         except NoAnswer:
             return _NO_MANAGER
 
-    async def _pass(self, path: str, body: bytes) -> HttpAnswer:
-        """Pass a request on. If the proxy changes to the other manager, the connection ends without an answer."""
-        if self.live is None:
+    async def _forward(self, path: str, body: bytes) -> HttpAnswer:
+        """Forward a request. If the proxy changes to the other manager, the connection ends without an answer."""
+        if self.active is None:
             return _NO_MANAGER
-        task = self._process.start(self._caller.post(self.live.replace("/mcp", path), body, PASS_SECONDS))
-        self._passing.add(task)
+        task = self._process.start(self._caller.post(self.active.replace("/mcp", path), body, FORWARD_SECONDS))
+        self._forwarded.add(task)
         try:
             await asyncio.wait([task])
             if task.cancelled() or task.exception() is not None:
@@ -75,4 +75,4 @@ class Front:
             answer: HttpAnswer = task.result()
             return answer
         finally:
-            self._passing.discard(task)
+            self._forwarded.discard(task)

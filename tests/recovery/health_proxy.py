@@ -1,5 +1,6 @@
-"""A proxy in front of two managers, as HAProxy is one: it asks each for its health, and connects callers to the one
-that is well.
+"""A proxy in front of two managers, as HAProxy is one.
+
+It asks each manager for its health, and connects callers to one that is healthy.
 """
 
 from __future__ import annotations
@@ -12,19 +13,19 @@ from asyncio import StreamReader, StreamWriter
 CHECK_SECONDS, ANSWER_SECONDS = 0.5, 1.0
 
 
-class Front:
+class HealthProxy:
     """Listens at a free port. It runs in a thread of its own, so that a test can wait for processes."""
 
     def __init__(self, ports: tuple[int, ...]) -> None:
         self._ports = ports
-        self._live: int | None = None
+        self._active: int | None = None
         self._writers: set[StreamWriter] = set()
         self._listens = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),), daemon=True)
 
     def __enter__(self) -> str:
-        """Start it. Its URL."""
+        """Start it, and return its URL."""
         self._thread.start()
         assert self._listens.wait(30)
         return self._url
@@ -48,20 +49,20 @@ class Front:
 
     async def _check(self) -> None:
         while True:
-            well = [port for port in self._ports if await _is_well(port)]
-            live = self._live if self._live in well else next(iter(well), None)
-            if live != self._live:
-                self._live = live
+            healthy = [port for port in self._ports if await _is_healthy(port)]
+            active = self._active if self._active in healthy else next(iter(healthy), None)
+            if active != self._active:
+                self._active = active
                 for writer in self._writers:
                     writer.transport.abort()
             await asyncio.sleep(CHECK_SECONDS)
 
     async def _accept(self, near_reader: StreamReader, near_writer: StreamWriter) -> None:
-        if self._live is None:
+        if self._active is None:
             near_writer.transport.abort()
             return
         try:
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._live)
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._active)
         except OSError:
             near_writer.transport.abort()
             return
@@ -70,7 +71,7 @@ class Front:
         self._writers -= {near_writer, far_writer}
 
 
-async def _is_well(port: int) -> bool:
+async def _is_healthy(port: int) -> bool:
     with contextlib.suppress(OSError, TimeoutError):
         async with asyncio.timeout(ANSWER_SECONDS):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
