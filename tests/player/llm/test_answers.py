@@ -10,11 +10,11 @@ from tests.player.llm.answer_figures import answers, main
 
 ANSWERS = answers()
 # A model whose answer is refused is asked again.
-MAX_REFUSED = 0.12
+MAX_REFUSED = 0.13
 
 
 def test_no_move_is_read_that_the_model_did_not_state() -> None:
-    assert len(ANSWERS) >= 809
+    assert len(ANSWERS) >= 938
     assert [answer for answer in ANSWERS if answer.read() == "wrong"] == []
 
 

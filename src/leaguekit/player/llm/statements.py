@@ -33,7 +33,7 @@ class Statement(NamedTuple):
 # What may stand between the verb and the move.
 _FILLER = (
     r"(?:\s|:|：|\b(?:my|the|a|an|it|this|disc|disk|piece|mark|token|stone|cell|square|position|spot|field|column|col"
-    r"|slot|move|number|x|in|into|at|on|with|for|to|now|here|den|das|die|der|Feld|Spalte|auf|le|la|les|"
+    r"|slot|move|number|x|in|into|at|on|with|for|to|now|here|there|den|das|die|der|Feld|Spalte|auf|le|la|les|"
     r"case|colonne|coup|en|el|casilla|columna|una|un|o|casa|coluna|vak|kolom|op|de|het|"
     r"第)\b)*"
 )
@@ -58,7 +58,7 @@ _NOUNS = (
     r"move|answer|choice|decision|action|play|pick|selection|response|throw|coup|정답|选择|선택|"
     r"मेरी चाल"
 )
-_OWN = r"my|the|our|here is my|mein|mon|ma|mi|meu|我的|私の"
+_OWN = r"my|the|our|here(?: is|'s) my|mein|mon|ma|mi|meu|我的|私の"
 _RANKS = r"best|real|actual|true|current|intended|chosen|selected|optimal|recommended|next|own|legal"
 _FINAL = r"final|finale|definitiva|definitivo|最终"
 _LABEL = (
@@ -72,11 +72,12 @@ _LABEL = (
 _CLAUSE = (
     r"(?:^|(?<=[,;:—–，；：(])|(?<= - ))\s*"
     r"(?:(?:so|and so|therefore|thus|hence|ok|okay|well|now|finally|here|instead|"
-    r"also|donc|así que|portanto|dus|所以)\b[\s,]*)*"
+    r"also|but|donc|así que|portanto|dus|所以)\b[\s,]*)*"
 )
 _IMPERATIVE = (
     rf"^\s*(?:(?:so|therefore|thus|hence|ok|okay|finally|conclusion)\b[\s,:]*)?(?:(?:{_VERBS})|(?:{_GERUNDS}))\b"
 )
+_CONCLUSION = r"^\s*(?:so|therefore|thus|hence|conclusion|verdict)(?=:)"
 # A verb after the move.
 _AFTER = (
     r"\s*(?:it is$|を選びます|を選択します|にします|を指します|です$|"
@@ -219,7 +220,7 @@ def is_said_by_model(before: str) -> bool:
 
 
 _STATED_BY = re.compile(
-    rf"{_STATED}|{_CLAUSE}(?:(?P<label>{_LABEL})|bestmove\b)|(?P<imperative>{_IMPERATIVE})",
+    rf"{_STATED}|{_CLAUSE}(?:(?P<label>{_LABEL})|bestmove\b)|(?P<imperative>{_IMPERATIVE}|{_CONCLUSION})",
     re.IGNORECASE,
 )
 _DIRECT = re.compile(rf"\bI(?:'ll)?{_ADVERBS}(?=\s)", re.IGNORECASE)
