@@ -31,12 +31,14 @@ def main() -> int:
         print(f"  {name} {why}")
     wrong = 0
     for name in COMPARED:
+        began = time.perf_counter()
         for seed in range(playthroughs):
             try:
                 compare_end(name, seed)
             except AssertionError as error:
                 wrong += 1
                 print(f"  {name}, seed {seed}: {error}")
+        print(f"  {name}: {playthroughs} random games ({time.perf_counter() - began:.1f} s)", flush=True)
     ended = len(COMPARED) * playthroughs
     print(f"{ended - wrong:,} of {ended:,} random games of {len(COMPARED)} games end with the returns of OpenSpiel")
     return int(failed.keys() != REFUSED.keys() or wrong > 0)
