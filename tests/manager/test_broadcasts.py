@@ -485,3 +485,14 @@ async def test_an_agent_that_refuses_the_managers_token_is_sent_the_message_with
         assert await listeners.broadcasts.send("P01", note(text))
     # This is remembered only of an agent that has accepted a message without a token.
     assert shown == ["drv-P01", None, None] if takes_none else ["drv-P01", None] * 2
+
+
+@in_virtual_time
+async def test_a_manager_that_is_replaced_while_an_agent_refuses_its_token_sends_no_second_message() -> None:
+    listeners = Listeners()
+    listeners.answer, listeners.delays["P01"] = REFUSED, 1.0
+    sent = listeners.broadcasts.send("P01", note("first"))
+    await asyncio.sleep(0.5)
+    listeners.is_replaced = True
+    assert not await sent
+    assert listeners.of("P01") == [(0, "first")]

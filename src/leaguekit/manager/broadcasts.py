@@ -232,6 +232,8 @@ class Broadcasts:
             if token is None or not is_refused:
                 return answer
             token = None
+            # This program may have been stopped while it waited for the answer.
+            await self._wait_to_send(agent_id)
 
 
 async def _pause_ended_early(box: _Outbox, seconds: float) -> bool:

@@ -34,9 +34,12 @@ class Proxy:
         network.listen(url, process, self._forward_message, self._forward_document)
 
     async def check(self) -> None:
-        """Ask all managers for their health, again and again."""
+        """Ask all managers for their health, again and again. One that does not answer delays no other check."""
+        await asyncio.gather(*map(self._keep_checking, self._failed))
+
+    async def _keep_checking(self, url: str) -> None:
         while True:
-            await asyncio.gather(*map(self._check, self._failed))
+            await self._check(url)
             healthy = [url for url, failed in self._failed.items() if failed < MAX_FAILED_CHECKS]
             active = self.active if self.active in healthy else next(iter(healthy), None)
             if active != self.active:
