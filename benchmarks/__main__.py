@@ -6,9 +6,9 @@ field      the same on FastAPI, uvicorn and httpx
 league     real leagues: every agent a forked process, as in `league run`, or all players in one; every result durable
 growth     what a match takes of the processors in a league of 200 against one of 20, broadcasts apart
 thousand   matches per second, and what they take of the processors, with 1,000 players against 20 (not with QUICK)
-query      queries and reports a second, against the same server answering a constant
+query      queries and reports per second, against the same server answering a constant
 broadcast  what it takes the manager to tell 100 players of new standings
-simulate   simulated matches a second, against Axelrod
+simulate   simulated matches per second, against Axelrod
 jobs       what all cores gain for simulations against one, and what they cost (not with QUICK)
 dilemma    the same tournament of the prisoner's dilemma by ``league simulate`` and by Axelrod
 start      from ``league run`` to its first match
@@ -92,7 +92,7 @@ GOALS = {
 
 @dataclass
 class Step:
-    """Something that is measured again and again; what it does is told in a few words. ``took`` is in seconds."""
+    """Something that is measured again and again, with a few words about it. ``took`` is in seconds."""
 
     name: str
     do: Callable[[], str]
@@ -143,7 +143,7 @@ class Figures:
         found = queries.reports(ASKED_TURNS)
         self.reports += found.manager
         self.report_share += found.shares
-        return f"{middle(found.manager):,.0f} reports a second"
+        return f"{middle(found.manager):,.0f} reports per second"
 
     def tell_all(self) -> str:
         found = told(str(HERE / "standings_broadcast.py"), str(TOLD_TIMES))["cpu_ms"]
@@ -152,7 +152,7 @@ class Figures:
 
     def simulated(self) -> str:
         self.simulate.append(simulation.simulated(SIMULATED_LEAGUES))
-        return f"{self.simulate[-1]:,.0f} matches a second"
+        return f"{self.simulate[-1]:,.0f} matches per second"
 
     def gain(self, game: str) -> str:
         self.gains[game].append(found := jobs.gain(game))
@@ -165,7 +165,7 @@ class Figures:
             return rate
         self.axelrod.append(rate)
         self.times_axelrod.append(self.simulate[-1] / rate)
-        return f"{rate:,.0f} matches a second"
+        return f"{rate:,.0f} matches per second"
 
     def play_dilemma(self) -> str:
         found = simulation.tournaments(REPETITIONS, max(1.0, self.ends - time.monotonic()))
@@ -173,7 +173,7 @@ class Figures:
             self.no_dilemma = found
             return found
         self.dilemma.append(found)
-        return f"{found.our_rate:,.0f} matches a second, Axelrod {found.axelrod_rate:,.0f}"
+        return f"{found.our_rate:,.0f} matches per second, Axelrod {found.axelrod_rate:,.0f}"
 
     @property
     def dilemma_times(self) -> list[float]:
@@ -220,7 +220,7 @@ def steps(figures: Figures, parts: Iterable[str]) -> list[Step]:
         "mcp": [Step("mcp", figures.by_mcp, 1, 30.0)],
         "specified": [Step("specified", figures.observe, 1)],
         "jobs": [Step(f"jobs of {game}", partial(figures.gain, game), 3) for game in jobs.GAMES],
-        # Importing Axelrod takes so long, and its matches no time.
+        # Importing Axelrod takes this time. Its matches take almost none.
         "simulate": [Step("simulate", figures.simulated), Step("Axelrod", figures.against_axelrod, 2, 18.0)],
         "dilemma": [Step("dilemma", figures.play_dilemma, 2, 20.0)],
     }
@@ -236,7 +236,7 @@ def steps_of(rates: Rates, *, with_field: bool) -> Iterable[Step]:
 
 
 def measure(todo: list[Step], turns: int, ends: float) -> None:
-    """Make so many turns, as long as there is time."""
+    """Make this number of turns, or fewer if the time ends."""
     began = time.monotonic()
 
     def note(text: str) -> None:
@@ -299,7 +299,7 @@ def show_rates(rates: list[Rates]) -> None:
     rows: list[list[Any]] = [
         [spread(one.league), spread(one.limit), spread(one.field), spread(one.share, 3)] for one in rates
     ]
-    show_table("matches a second", ["league", "limit", "field", share], rates, rows)
+    show_table("matches per second", ["league", "limit", "field", share], rates, rows)
     rows = [[spread(one.limit_asyncio), spread(one.share_asyncio, 3)] for one in rates]
     show_table("on asyncio's own loop", ["limit", "of that limit"], rates, rows)
     roles = ["manager", "referees", "players"]
@@ -333,24 +333,24 @@ def show(figures: Figures) -> None:
         show_rates(figures.rates)
     print(f"\n{'':56}{'goal':>12}{'median (least–most)':>32}{'of':>8}")
     growth = figures.growth
-    show_line("queries a second", "", figures.queries)
+    show_line("queries per second", "", figures.queries)
     show_line("  of the same server answering a constant", "query_share", figures.query_share, 2)
     show_line("  the same by CPU", "", figures.query_cpu_share, 2)
-    show_line("reports a second", "", figures.reports)
+    show_line("reports per second", "", figures.reports)
     show_line("  of the same server answering a constant", "", figures.report_share, 2)
     show_line("standings to 100 players, ms of the manager", "broadcast_ms", figures.broadcast_ms, 1)
     show_line("CPU a match at 20 players, broadcasts apart, ms", "", growth.small_ms, 2)
     show_line("CPU a match at 200 players, broadcasts apart, ms", "", growth.large_ms, 2)
     show_line("  growth", "growth_20_to_200", growth.ratios, 2)
     thousand = figures.thousand
-    show_line("matches a second at 20 players in one process", "", thousand.small_rates)
-    show_line("matches a second at 1,000 players in one process", "", thousand.large_rates)
+    show_line("matches per second at 20 players in one process", "", thousand.small_rates)
+    show_line("matches per second at 1,000 players in one process", "", thousand.large_rates)
     show_line("  times those at 20", "thousand_rate_ratio", thousand.rate_ratios, 2)
     show_line("CPU a match at 20 players, ms", "", thousand.small_ms, 2)
     show_line("CPU a match at 1,000 players, ms", "", thousand.large_ms, 2)
     show_line("  times that at 20", "thousand_cpu_ratio", thousand.ratios, 2)
     show_line("MB a player, 200 in one process (PSS)", "mb_per_player_together", growth.mb_per_player, 2)
-    show_line("simulated matches a second (CPU)", "", figures.simulate)
+    show_line("simulated matches per second (CPU)", "", figures.simulate)
     show_line("  Axelrod's", "", figures.axelrod)
     show_line("  times Axelrod", "times_axelrod", figures.times_axelrod, 1)
     if figures.simulate and not figures.axelrod:
@@ -374,7 +374,7 @@ def show_dilemma(figures: Figures) -> None:
         return
     turns = simulation.TURNS
     show_line(
-        f"prisoner's dilemma, {turns} turns, matches a second (CPU)", "", [one.our_rate for one in figures.dilemma]
+        f"prisoner's dilemma, {turns} turns, matches per second (CPU)", "", [one.our_rate for one in figures.dilemma]
     )
     show_line("  Axelrod's, the matches alone", "", [one.axelrod_rate for one in figures.dilemma])
     show_line("  times Axelrod's matches", "dilemma_times_axelrod", figures.dilemma_times, 2)

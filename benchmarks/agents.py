@@ -57,7 +57,7 @@ class Script(NamedTuple):
 
 
 class Ports(NamedTuple):
-    """Who listens where."""
+    """The port of each agent."""
 
     manager: int
     referees: list[int]
@@ -78,7 +78,7 @@ class Agent(Protocol):
 
 
 class Now:
-    """Says of something that comes so often a match when it comes."""
+    """Says how often something comes after each match, if it comes ``a_match`` times per match on average."""
 
     def __init__(self, a_match: float) -> None:
         self._a_match = a_match

@@ -32,7 +32,7 @@ from leagues import Shape
 from leaguekit.formats.round_robin import RoundRobin
 
 NEEDED = (ANNOUNCEMENT, ASSIGNMENT, CALL, INVITATION, OVER, REPORT, ROUND_OVER, STANDINGS, TRANSCRIPT)
-# Not sent in every recorded league; what stands in is about as long.
+# Not sent in every recorded league; the one in its place is about as long.
 STAND_INS = {LEAGUE_OVER: STANDINGS, PING: ROUND_OVER, PROGRESS: ASSIGNMENT}
 
 

@@ -173,7 +173,7 @@ def record(shape: Shape, folder: Path) -> float:
         )
         memory = league.mb_per_player()
         league.until(lambda now: is_over(now, shape), "the league is over")
-        # The players first: who refereed a match tells the manager of it afterwards.
+        # The players first: a referee reports its match to the manager afterwards.
         for role in ("players", "referees", "manager"):
             end(league.roles[role])
     return memory

@@ -1,4 +1,4 @@
-"""Queries and reports a second: a manager with its log on disk, against the same server answering a constant.
+"""Queries and reports per second: a manager with its log on disk, against the same server answering a constant.
 
 Both are asked by raw sockets, in turns of some hundred requests.
 """
@@ -20,7 +20,7 @@ from leaguekit.agents.serving import new_loop
 from leaguekit.protocol.fields import QUERY_TYPES
 
 AT_ONCE = 16
-# The manager counts how much each player asks for; so often each may ask for each thing in one go.
+# The manager limits how much each player asks for. This is how often it may ask for each thing without a pause.
 QUERIES_EACH = 12
 # Between two turns, until everybody may ask as much again.
 REST_SECONDS = 0.5

@@ -15,9 +15,9 @@ from exchanges import Recorded, record
 from leagues import Shape
 from programs import HERE, told
 
-# The limit is over in a moment: played so often before and after the league, it sees the same machine.
+# The limit is over in a moment. It is played this often before and after the league, to see the same machine.
 LIMIT_PLAYS = 2
-# Of a long league the slow field plays only so many rounds, and before the clock starts so many more: a league's slow
+# The slow field plays only some rounds of a long league, and others before the clock starts: a league's slow
 # beginning would weigh too much.
 FIELD_ROUNDS, FIELD_WARM_UP = 4, 2
 
@@ -63,7 +63,7 @@ class Rates:
         self.share_asyncio.append(self.league[-1] / self.limit_asyncio[-1])
         for role, ms in played.cpu_ms.items():
             self.cpu_ms[role].append(ms)
-        return f"{self.league[-1]:,.0f} matches a second of {self.limit[-1]:,.0f}"
+        return f"{self.league[-1]:,.0f} matches per second of {self.limit[-1]:,.0f}"
 
     def play_field(self) -> str:
         """The field's, after a real league."""
@@ -74,7 +74,7 @@ class Rates:
         self.field.append(played.rate)
         self.field_cpu_ms.append(played.cpu_ms)
         self.times.append(played.cpu_ms / self.sums_ms[-1])
-        return f"{self.field[-1]:,.0f} matches a second"
+        return f"{self.field[-1]:,.0f} matches per second"
 
     @property
     def sums_ms(self) -> list[float]:
@@ -141,4 +141,4 @@ class Growth:
         self.rate_ratios.append(large.rate / ((before.rate + after.rate) / 2))
         if large.mb_per_player is not None:
             self.mb_per_player.append(large.mb_per_player)
-        return f"{large_ms:.1f} ms a match, {self.ratios[-1]:.2f} of the small one's"
+        return f"{large_ms:.1f} ms per match, {self.ratios[-1]:.2f} of the small one's"

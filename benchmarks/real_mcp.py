@@ -119,7 +119,7 @@ async def measure(servers: dict[str, tuple[str, psutil.Process]]) -> dict[str, f
         contenders["official client"] = (lambda: official.call_tool("parity_choose", {}), CALLS_BY_MCP, 1)
         order = list(contenders)
         for _ in range(ROUNDS):
-            # Whoever comes after the same one every time gains or loses by it.
+            # A contender that always follows the same one would gain or lose by it.
             order = order[1:] + order[:1]
             for name in order:
                 process = servers.get(name, servers["loaded"])[1]

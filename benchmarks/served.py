@@ -23,7 +23,7 @@ from leaguekit.protocol.rpc import MAX_BYTES, RpcRequest
 from leaguekit.transport.base import Peer
 from leaguekit.transport.server.server import Server, listen
 
-# So many rounds of the league are over.
+# This number of rounds of the league is over.
 ROUNDS = 8
 
 

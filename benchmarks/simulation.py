@@ -1,4 +1,4 @@
-"""Simulated matches a second, against Axelrod where that is installed (`make axelrod`, which takes some minutes).
+"""Simulated matches per second, against Axelrod where that is installed (`make axelrod`, which takes some minutes).
 
 Matches of one turn, and a tournament of the prisoner's dilemma with the same strategies. Both play on one core, so
 seconds are those of the processor: whatever else the machine does takes from neither.

@@ -29,7 +29,7 @@ LIMIT_SECONDS = 180
 
 
 def watch(url: str, count: int) -> None:
-    """Be so many spectators until nobody answers any more, and then say what came."""
+    """Be this number of spectators until nobody answers any more, and then say what came."""
     place = urlsplit(url)
     request = b"GET /events HTTP/1.1\r\nHost: %b\r\nAccept-Encoding: gzip\r\n\r\n" % place.netloc.encode()
     poll, sockets = select.epoll(), {}
@@ -84,7 +84,7 @@ def main() -> None:
         with_.append(watched)
         without.append(alone)
         ratios.append(watched / alone)
-        print(f"turn {turn + 1}: {alone:.0f} matches a second alone, {watched:.0f} watched by {SPECTATORS}", end="")
+        print(f"turn {turn + 1}: {alone:.0f} matches per second alone, {watched:.0f} watched by {SPECTATORS}", end="")
         print(f" ({ratios[-1]:.2f}; {seen['pieces']:,} pieces, {seen['bytes'] / 1e6:.0f} MB)", flush=True)
     ratio = statistics.median(ratios)
     print(f"\nwith {SPECTATORS} spectators at {ratio:.2f} of the speed without (goal: at least {GOAL})")

@@ -43,7 +43,7 @@ def answer_at(sockets: list[socket.socket]) -> None:
 
 
 async def tell(times: int, urls: list[str], folder: Path) -> list[float]:
-    """Milliseconds of this process for each time that everybody is told."""
+    """Milliseconds of this process per broadcast to everybody."""
     caller = HttpCaller(AddressPolicy.local())
     fakes = FakeAgents(caller, urls)
     fakes.holds = True

@@ -31,7 +31,7 @@ TURNS = 3
 
 
 async def rate(log: EventLog, at_once: int, seconds: float) -> float:
-    """Appends a second when so many tasks append, each waiting for its own."""
+    """Appends per second when this number of tasks append, each waiting for its own."""
     end = time.perf_counter() + seconds
 
     async def append() -> int:

@@ -21,7 +21,7 @@ from leaguekit.cli import forked_process
 from leaguekit.transport.base import HttpAnswer
 from leaguekit.transport.client.caller import HttpCaller
 
-# So many of a kind are kept whole.
+# This number of exchanges of a kind is kept whole.
 MAX_KEPT = 200
 BROADCASTS = {ANNOUNCEMENT, STANDINGS, ROUND_OVER}
 METHOD = b'"method":"'

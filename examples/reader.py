@@ -22,7 +22,7 @@ def choose(ctx: Context) -> Any:
     if ctx.game_type == "rock_paper_scissors":
         return BEATEN_BY[expected]
     if ctx.game_type == "even_odd":
-        # Who chooses the same can only draw.
+        # A player that chooses the same can only draw.
         return "odd" if expected == "even" else "even"
     return ctx.random.choice(ctx.valid_options)
 

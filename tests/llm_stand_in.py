@@ -150,7 +150,7 @@ BEHAVIOURS: dict[str, Callable[[Asked], Reply | None]] = {
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, *_: object) -> None:
-        """Whoever hangs up in the middle of a question is none of its business."""
+        """Ignore clients that hang up in the middle of a question."""
 
 
 class StandIn:

@@ -1,6 +1,6 @@
-"""A real PostgreSQL for tests, from a wheel that carries one: a server a process, and an empty place for each test.
+"""A real PostgreSQL for tests, from a wheel that carries one: a server per process, and an empty place for each test.
 
-``postgres_url`` is the fixture; ``running`` is for programs that are no tests. The server ends with the process that
+``postgres_url`` is the fixture; ``running`` is for programs that are not tests. The server ends with the process that
 started it, whatever ends that one.
 """
 
@@ -19,7 +19,7 @@ import asyncpg
 import pytest
 
 AS_ROOT = "LEAGUEKIT_PG_AS_ROOT"
-# Killed or not, whoever holds the other end of its standard input closes it when it ends. The data is thrown away.
+# Killed or not, the process at the other end of its standard input closes that when it ends. The data is thrown away.
 GUARDED = '"$@" & read -r _; kill -QUIT $!; wait $!'
 
 
@@ -91,7 +91,7 @@ def running(*settings: str) -> Iterator[Server]:
 
 
 def _prepare(folder: Path) -> tuple[Path, str | None]:
-    """Make a database cluster; where the programs lie, and who must run them."""
+    """Make a database cluster. Returns the folder of the programs, and the user that must run them."""
     with tempfile.TemporaryDirectory() as name:
         # The wheel keeps a lock there, and otherwise in a place that all users of the machine share.
         Path(name, "python_PostgresServer").mkdir()

@@ -1,4 +1,4 @@
-"""A recording HTTP proxy: stands between real programs and keeps every request and answer, in one order.
+"""A recording HTTP proxy: it is between real programs and keeps every request and answer, in one order.
 
 Each program is given addresses of the recorder instead of the others' own: one at which all others reach it, and one
 of its own at which it reaches the manager, so that the port says who is calling. What passes is not changed.
@@ -105,7 +105,7 @@ async def read_http(reader: asyncio.StreamReader) -> HttpMessage:
 
 
 class Watcher:
-    """Is told of what passes, and may keep an answer back for a while."""
+    """Sees what passes, and may keep an answer back for a while."""
 
     def asked(self, exchange: Exchange) -> None:
         """A request is about to be passed on."""
@@ -125,7 +125,7 @@ class Recorder:
     _connections: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def port(self, receiver: str, caller: str | None = None) -> Port:
-        """A new port in front of a program; ``caller`` if only one other program is told of it."""
+        """A new port in front of a program; ``caller`` if only one other program knows it."""
         port = Port(self, receiver, caller)
         server = await asyncio.start_server(port.connected, "127.0.0.1", 0, limit=MAX_HEAD)
         self._servers.append(server)
@@ -170,7 +170,7 @@ class Port:
             while True:
                 await self._pass_on((reader, writer), target)
         except (NoConnection, OSError, asyncio.CancelledError):
-            # Whichever side has gone, the other is told so by the end of its connection.
+            # If one side has gone, the other sees the end of its connection.
             pass
         finally:
             self._recorder._connections.discard(task)

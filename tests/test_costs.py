@@ -1,6 +1,6 @@
 """No match costs more than it did: counts that a regression would move, on any machine and however busy it is.
 
-Who makes something cheaper lowers its budget here: a little above what ``python -m tests.costs`` prints.
+If something gets cheaper, lower its budget here: a little above what ``python -m tests.costs`` prints.
 """
 
 from __future__ import annotations

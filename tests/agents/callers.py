@@ -1,7 +1,7 @@
 """Whatever can be asked of a manager, rightly and wrongly, as small pieces of data that a test can draw and shrink.
 
-An ``Ask`` names a method, who asks, whom or what it is about, and how: ``right``, or wrong in one way. What that is on
-the wire depends on the league as it stands, and on what the agents of the ``Crowd`` have been given so far.
+An ``Ask`` names a method, the asking agent, what it is about, and how it is asked: ``right``, or wrong in one way.
+What that is on the wire depends on the state of the league, and on what the agents of the ``Crowd`` have got so far.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class Crowd:
         return Sent(method, self._message(message_type, ask, self._referee(ask), fields))
 
     def _referee(self, ask: Ask) -> Scripted:
-        """Who has the match in hand if ``who`` is even; else one of the referees, or anybody."""
+        """The referee of the match if ``who`` is even; otherwise one of the referees, or anybody."""
         match = self.match(ask.about)
         assigned = [one for one in self.agents if match is not None and one.id == match.referee_id]
         if ask.who % 2 == 0 and assigned:

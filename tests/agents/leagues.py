@@ -259,7 +259,7 @@ Gate = Callable[[str], Awaitable[None]]
 
 
 class Hall:
-    """A manager that is running, and whoever the test lets in."""
+    """A manager that is running, and the agents that the test lets in."""
 
     def __init__(
         self,

@@ -218,7 +218,7 @@ class Player:
 
 
 class ScriptedManager:
-    """Takes everybody and everything, unless it is told otherwise."""
+    """Accepts everybody and everything, unless a test says otherwise."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene

@@ -43,7 +43,7 @@ async def properly(stranger: Stranger, call: Json) -> Any:
 
 
 class Stranger:
-    """An agent that somebody else wrote: it registers as it is told, and answers as ``answers`` says."""
+    """An agent that somebody else wrote: it registers as the test says, and answers as ``answers`` says."""
 
     def __init__(self, hall: Hall, number: int = 9, answers: Answers = properly) -> None:
         self.hall = hall

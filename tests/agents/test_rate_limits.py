@@ -100,7 +100,7 @@ def test_a_flood_of_registrations_keeps_out_no_other_endpoint_at_its_address() -
     assert taken(made, registration("http://127.0.0.1:31999/other?x=1"), most=1) == 0
     assert taken(made, registration("http://127.0.0.1:8101/mcp"), most=1) == 1
     assert taken(made, registration("http://127.0.0.1:8001/mcp", "referee"), most=1) == 1
-    # Only registrations have that, and of one address only so many, whatever they name.
+    # Only registrations have that, and one address has a limited number, whatever they name.
     assert taken(made, call("ping"), most=1) == 0
     for odd in ("", "http://[/mcp", f"http://{'a' * 300}/mcp"):
         assert taken(made, registration(odd), most=1) == 0

@@ -616,7 +616,7 @@ def test_a_manager_that_is_killed_at_some_writes_of_its_log_comes_to_the_same_ta
     # Every one of them is tried by tests/sim/test_every_write.py.
     undisturbed, writes = run(_table(tmp_path / "0", 0, written=written))
     assert writes > 30
-    # The first makes the league; who dies at that has not begun.
+    # The first makes the league. A manager that dies then has not begun.
     for at in range(2, writes + 1, 6):
         table, _ = run(_table(tmp_path / str(at), at, written=written))
         assert table == undisturbed, f"killed at write {at}"

@@ -109,7 +109,7 @@ class Office:
         return self.agent.registrar
 
     def register(self) -> tuple[Identity, float]:
-        """Who the agent has become, and how long that took."""
+        """The identity that the agent got, and how long that took."""
 
         async def main() -> tuple[Identity, float]:
             try:

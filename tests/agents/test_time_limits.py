@@ -16,7 +16,7 @@ from tests.agents.leagues import BROADCASTS, MANAGER_URL, Exchange, Gate, Hall, 
 from tests.marks import proves
 
 FIRST = url_of("player", 1)
-# What a player may keep still at, who sends it, and after how many seconds that one goes on.
+# The messages that a player may leave unanswered, their senders, and after how many seconds these go on.
 TO_A_PLAYER = {
     "GAME_INVITATION": ("referee 1", 5),
     "CHOOSE_PARITY_CALL": ("referee 1", 30),
@@ -125,7 +125,7 @@ async def test_an_answer_just_before_the_limit_counts_and_one_just_after_it_does
             assert in_time
             assert set(in_time) == {late < 0}
             errors = {one.params["error_code"] for one in hall.sent("GAME_ERROR", to=FIRST)}
-            # The end of a game is told as best effort: a late acknowledgement is no error.
+            # The end of a game is sent as best effort: a late acknowledgement is not an error.
             assert errors == ({"E001"} if late > 0 and kind != "GAME_OVER" else set())
 
 

@@ -177,7 +177,7 @@ def test_a_league_with_codes_is_played_and_leaves_no_secret_behind(
     with first.program:
         code = first.referee_code()
     assert re.fullmatch(CODE, code)
-    # The same store, the same code; and one more for the referees of whoever started it.
+    # The same store has the same code, and one more for the referees of the user that started it.
     monkeypatch.setenv("LEAGUE_REFEREE_CODE", OWN_CODE)
     served = serve(data, "--require-seat", "--start-when", "players=2,referees=2")
     monkeypatch.delenv("LEAGUE_REFEREE_CODE")

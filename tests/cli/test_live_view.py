@@ -131,7 +131,7 @@ def live(players: int = 6, playing: int = 2, results: int = 3, news: int = 4, **
 
 
 class Terminal:
-    """As much of a terminal as a picture needs: what stands where after it was written to."""
+    """As much of a terminal as a picture needs: which characters are where after it was written to."""
 
     def __init__(self, columns: int, lines: int) -> None:
         self.grid = [[" "] * columns for _ in range(lines)]

@@ -44,7 +44,7 @@ def test_nothing_is_ever_overwritten(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["new", "player", "Alice", "--dir", "mine"]) == 2
     assert "mine has agent.py already, and nothing is overwritten; choose another --dir" in capsys.readouterr().err
     assert {path.name for path in Path("mine").iterdir()} == {".gitignore", "agent.py"}
-    # What is none of its own files may stay.
+    # Files that it does not write may stay.
     assert main(["new", "player", "Alice", "--dir", "mine", "--lang", "javascript"]) == 0
     assert Path("mine", "agent.py").read_text() == Path("mine", ".gitignore").read_text() == "mine"
 

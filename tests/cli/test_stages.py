@@ -1,4 +1,4 @@
-"""The terminal of a manager says where its league stands: what it waits for, where it goes on, where it was left."""
+"""The terminal of a manager says how far its league is: what it waits for, where it goes on, where it was left."""
 
 from __future__ import annotations
 

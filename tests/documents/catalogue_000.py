@@ -622,7 +622,7 @@ rule(830, "The match in a choice is the one in the call.", decision=31, letter="
 field(831, "CHOOSE_PARITY_RESPONSE", "player_id", "A choice names the player who makes it.", PLAYER_ID)
 field(832, "CHOOSE_PARITY_RESPONSE", "parity_choice", "A choice is even or odd.", PARITY, decision=11)
 rule(833, "A choice is a string in lower case and nothing but even or odd.")
-rule(834, "Another case, an abbreviation, a number, a boolean, null and an empty string are no choices.", decision=11)
+rule(834, "Another case, an abbreviation, a number, a boolean, null and an empty string are not choices.", decision=11)
 criterion(839, "The string even is a valid choice.")
 criterion(840, "The string odd is a valid choice.")
 error(843, "The choice Even has the wrong case and gets E004.", decision=31)

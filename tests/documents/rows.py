@@ -143,7 +143,7 @@ class Document:
     def rule(
         self, line: int, sentence: str, *, decision: int | None = None, otherwise: int | None = None, letter: str = ""
     ) -> None:
-        """A rule of behaviour or of form that is no single field's."""
+        """A rule of behaviour or of form that does not belong to a single field."""
         self._plain("rule", line, sentence, decision, otherwise, letter)
 
     def error(

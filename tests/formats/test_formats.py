@@ -81,7 +81,7 @@ class Plain(Format):
 
     @property
     def advancement(self) -> str:
-        return "Whoever wins has won."
+        return "The winner has won."
 
     def ended(self, tournament: Tournament) -> Ended | None:
         return Ended("Over.", []) if tournament.rounds else None

@@ -62,7 +62,7 @@ class _Engine(Py4Swiss):
 
 
 def _random_swisses(count: int, max_size: int) -> Iterator[tuple[int, Tournament, _Engine]]:
-    """So many Swiss tournaments, each with its number of rounds."""
+    """A number of Swiss tournaments, each with its number of rounds."""
     seed = 0
     while count:
         random, engine = Random(seed), _Engine()

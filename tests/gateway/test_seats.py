@@ -167,7 +167,7 @@ async def test_a_seat_code_of_the_managers_is_the_identity(tmp_path: Path) -> No
         await asyncio.sleep(2)
         with pytest.raises(NotAllowed, match="wants a seat code"):
             await gateway.join(None, "Ada", HERE)
-        # She is in the league. What she forgot is no refused registration of another Ada.
+        # She is in the league. What she forgot does not count as a refused registration of another Ada.
         assert find_problems(hall.league).refused == []
 
 

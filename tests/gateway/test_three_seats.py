@@ -25,7 +25,7 @@ def test_a_chat_seat_a_browser_seat_and_a_model_play_connect_four_to_the_end(
         assert '"picture":{' in seen.stream.between(match.since, match.until)
         assert seen.pages[match.id].between(match.since, match.until)
         for name in (CHAT, PERSON, MACHINE):
-            # Who does not play is not told of the match.
+            # A seat that does not play hears nothing of the match.
             assert ("your_disc" in seen.by(name, match)) == (name in match.players.values())
 
 

@@ -74,7 +74,7 @@ class Seen(NamedTuple):
         return self.seats[name].between(match.since, match.until)
 
     def public(self, match: Match) -> str:
-        """What everybody could see before the end of a match, and what its referee told the manager."""
+        """What everybody could see before the end of a match, and what its referee sent the manager."""
         sources = (self.stream, self.pages[match.id], self.progress)
         return "".join(source.between(match.since, match.until) for source in sources)
 
@@ -133,7 +133,7 @@ async def _played(root: Path, monkeypatch: pytest.MonkeyPatch, game: str, stand_
 
 
 def _tap_calls(monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, float], dict[str, Any], Received]:
-    """When each match was over for the first who was told, the reports, and what referees told of matches in play."""
+    """When each match was over for the first player, the reports, and what referees sent about matches in play."""
     over: dict[str, float] = {}
     reports: dict[str, Any] = {}
     progress = Received()

@@ -132,7 +132,7 @@ def test_our_own_player_passes_every_check(name: str, tmp_path: Path, monkeypatc
 
     told: list[str] = []
     report = loop.run(main())
-    # Its author is told first that what follows is provoked.
+    # Its author first reads that what follows is provoked.
     assert told[0] == CHECK
     assert _states(report, "failed") == set()
     # It sends its manager no queries.

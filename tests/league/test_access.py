@@ -1,4 +1,4 @@
-"""Who may come in: seats, the referees' code, and tokens that are taken away."""
+"""Access to a league: seats, the referees' code, and tokens that are taken away."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ IN_A_REAL_LEAGUE: dict[str, tuple[Tamper, list[str]]] = {
             AND_SO_ON,
         ],
     ),
-    "only who is registered is on the schedule": (
+    "only registered players are on the schedule": (
         pairs(1, ("P01", "P02"), ("P03", "P09")),
         ["event 9: expected a schedule of the players that are registered, found P09 in it", AND_SO_ON],
     ),
@@ -339,7 +339,7 @@ IN_A_REAL_LEAGUE: dict[str, tuple[Tamper, list[str]]] = {
 
 # The same in a league in which everything happened that can, played by hand.
 IN_AN_EVENTFUL_LEAGUE: dict[str, tuple[Tamper, list[str]]] = {
-    "who has left does not come back": (
+    "a player that has left does not come back": (
         lambda log: log.events.insert(36, log.of("PlayerRegistered", 1) | {"at": log.events[35]["at"]}),
         ["event 37: expected no return of P02, which has left the league, found its registration"],
     ),
@@ -416,7 +416,7 @@ IN_AN_EVENTFUL_LEAGUE: dict[str, tuple[Tamper, list[str]]] = {
             for number in (20, 28)
         ],
     ),
-    "who has left is given no match": (
+    "a player that has left is given no match": (
         lambda log: (
             log.drop("MatchForfeited"),
             log.insert(37, "MatchAssigned", match_id="R2M1", referee_id="REF01", attempt=1),
@@ -435,14 +435,14 @@ IN_AN_EVENTFUL_LEAGUE: dict[str, tuple[Tamper, list[str]]] = {
         setting("MatchForfeited", 5, losers=[]),
         ["event 53 (R5M2): expected P03 or P04 losing, found nobody", AND_SO_ON],
     ),
-    "only who has left loses without play": (
+    "only a player that has left loses without play": (
         setting("MatchForfeited", losers=["P01"]),
         [
             "event 38 (R2M1): expected a loss of players that have left, by what they left for, "
             "found DISQUALIFICATION (P01: in the league)"
         ],
     ),
-    "who has left loses by what it left for": (
+    "a player that has left loses by what it left for": (
         setting("MatchForfeited", ruling="WITHDRAWAL"),
         [
             "event 38 (R2M1): expected a loss of players that have left, by what they left for, "
@@ -459,7 +459,7 @@ IN_AN_EVENTFUL_LEAGUE: dict[str, tuple[Tamper, list[str]]] = {
             "event 39 (R2M1): expected a match that is still to end, found one that ended at 2025-01-15T10:30:36Z",
         ],
     ),
-    "who has left loses every match of a round": (
+    "a player that has left loses every match of a round": (
         ending_after(37),
         [
             "event 37 (R2M1): expected a loss of P03, having left the league, found no result",
@@ -492,7 +492,7 @@ IN_AN_EVENTFUL_LEAGUE: dict[str, tuple[Tamper, list[str]]] = {
         inserting(13, "MatchReplayed", match_id="R1M1", reason=""),
         ["event 13 (R1M1): expected a match that has ended or is held, found one that waits for a referee"],
     ),
-    "who has left does not play again": (
+    "a player that has left does not play again": (
         inserting(36, "MatchReplayed", match_id="R1M1", reason=""),
         [
             "event 36 (R1M1): expected no rematch of P02, which has left the league, found a rematch",

@@ -149,7 +149,7 @@ def test_a_players_statistics_are_its_row_and_what_it_is_made_of(play: Play) -> 
     assert winner.opponents == [m.OpponentRecord(opponent_id="P02", played=1, wins=1, points=3)]
     assert winner.form == [m.PastResult(match_id="R1M1", round_id=1, opponent_id="P02", result="WIN", technical=False)]
     assert [(one.count, one.choice in ("even", "odd")) for one in winner.choices] == [(1, True)]
-    # Who wins because the other fails has not failed.
+    # A player that wins because the other fails has not failed.
     other = play.query("GET_PLAYER_STATS", **_params(player_id="P03")).player_stats
     assert (other.failures.causes, other.form[0].result, other.form[0].technical) == ({}, "WIN", True)
 

@@ -26,7 +26,7 @@ NONCE = bytes(16)
 
 
 class Shares(Game[tuple[Any, ...]]):
-    """Chance gives a number from 1 to 9, both take or leave, and who takes has the number as its payoff."""
+    """Chance gives a number from 1 to 9, both take or leave, and a side that takes has the number as its payoff."""
 
     name = "shares"
     payoff_range = (0, 10)

@@ -1,4 +1,4 @@
-"""Registration: who gets which id, who comes back, and who is refused in which words."""
+"""Registration: ids, agents that come back, and the words in which others are refused."""
 
 from __future__ import annotations
 

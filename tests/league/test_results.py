@@ -1,4 +1,4 @@
-"""Results: what counts, what is refused and why, what is void, and who is suspended."""
+"""Results: what counts, what is refused and why, what is void, and which players are suspended."""
 
 from __future__ import annotations
 

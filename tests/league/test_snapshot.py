@@ -1,4 +1,4 @@
-"""Snapshots: a league that was saved and restored is the same league, and what is no snapshot of ours is refused."""
+"""Snapshots: a league that was saved and restored is the same league, and other bytes are refused."""
 
 from __future__ import annotations
 

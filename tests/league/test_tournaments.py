@@ -374,7 +374,7 @@ class TestKnockout:
                 commands.correct(play.league, "R1M1", result, "wrong", play.now)
         with pytest.raises(ProtocolError, match=f"cannot be played again: {why}"):
             commands.rematch(play.league, "R1M1", "again", play.now)
-        # The same winner in another way is no objection.
+        # The same winner in another way is not an objection.
         play.do(commands.correct(play.league, "R1M1", failed(match, match.b), "wrong", play.now))
         play.play_all()
         final = play.match("R2M1")

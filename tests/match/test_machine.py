@@ -405,7 +405,7 @@ def test_there_are_three_retries_two_seconds_apart_each_with_the_full_limit(what
     assert len({ask.question and ask.question.move_type for _, ask in asks}) == 1
     told = [(at, effect.ask, effect.fault) for at, effect in shell.seen if isinstance(effect, SendError)]
     assert {effect.side for effect in of(SendError, shell.effects)} == {"B"}
-    # Each failure is told the moment it is noticed.
+    # The error for each failure is sent when it is noticed.
     assert [at for at, _, _ in told] == [at + takes for at in sent]
     assert [ask for _, ask, _ in told] == [ask.ask for _, ask in asks]
     faults = [fault for _, _, fault in told]

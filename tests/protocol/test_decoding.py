@@ -69,7 +69,7 @@ def test_the_eight_invalid_choices_are_e004_and_left_to_the_referee_to_judge(cho
     (violation,) = violations(VALID_CHOICE | {"parity_choice": choice})
     assert (violation.path, violation.code) == ("parity_choice", "E004")
     assert violation.requirement == "000-L0832"
-    # The decoder lets it pass: who sent it is judged before what was sent.
+    # The decoder lets it pass: the sender is checked before the content.
     message = decode(msgspec.json.encode(VALID_CHOICE | {"parity_choice": choice}))
     assert isinstance(message, m.ChooseParityResponse)
     assert message.parity_choice == choice

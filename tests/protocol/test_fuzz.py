@@ -92,7 +92,7 @@ def texts(schema: Schema) -> st.SearchStrategy[str]:
     least, most = schema.get("minLength", 0), schema.get("maxLength")
     if "pattern" not in schema:
         return st.text(CHARACTERS, min_size=least, max_size=20) | st.just("𝄞" * (most or 1_000))
-    # In Python, unlike in JSON Schema, $ also stands before a newline at the end.
+    # In Python, unlike in JSON Schema, $ also matches before a newline at the end.
     found = st.from_regex(schema["pattern"].removesuffix("$") + r"\Z", alphabet=CHARACTERS)
     return found if most is None else found.filter(lambda text: len(text) <= most)
 
@@ -451,7 +451,7 @@ def test_a_request_is_answered_once_with_its_id(member: Member, role: str, outco
 
 
 def read_with_care(body: bytes) -> rpc.Call | None:
-    """What is to be read at one go: a request, not a notification, with a message that can be read by itself."""
+    """What must be read in one step: a request, not a notification, with a message that can be read by itself."""
     (call,) = rpc.parse(body, rpc.MAX_TRUSTED_BYTES).calls
     try:
         message = decode(rpc.params_of(call)) if isinstance(call, rpc.Call) and call.id is not None else None

@@ -1,4 +1,4 @@
-"""Patterns: remembered without growing, and checked however deep a text stands."""
+"""Patterns: remembered without growing, and checked however deep a text is nested."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ async def _read_events(store: str) -> list[e.Event]:
 
 
 def wait_for_events(store: str | Path, kind: type[e.Event], count: int, seconds: float = PATIENCE) -> list[e.Event]:
-    """Wait until a log has so many events of a kind. All its events."""
+    """Wait until a log has this number of events of a kind. Returns all its events."""
     latest = time.monotonic() + seconds
     while time.monotonic() < latest:
         events = read_events(str(store))

@@ -26,7 +26,7 @@ MATCHES = 15
 
 
 def played_until(programs: LeaguePrograms, matches: int) -> int:
-    """Wait until so many matches were played; how many results the manager has acknowledged then."""
+    """Wait until this number of matches was played. Returns how many results the manager has acknowledged then."""
     while (status := programs.up())["matches_played"] < matches:
         pass
     return int(status["matches_played"])

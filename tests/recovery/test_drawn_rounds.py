@@ -24,7 +24,7 @@ def _pairings(events: list[e.Event]) -> list[Any]:
 
 
 def _played(root: Path, text: str, is_time: Callable[[dict[str, Any]], bool], kills: int) -> list[e.Event]:
-    """The log of a league whose manager was killed so many times, each time after ``is_time`` of its status."""
+    """The log of a league whose manager was killed ``kills`` times, each time after ``is_time`` of its status."""
     random, done = Random(3), 0
     with LeaguePrograms(root, root / "league.db", format_text=text, **SIZE) as programs:
         while done < kills:

@@ -39,7 +39,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[object, 
 
 
 def killed(root: Path, store: str, victims: Callable[[LeaguePrograms, Random], list[str]], kills: int) -> list[e.Event]:
-    """The log of a league in which some were killed so many times, each time after a few more matches at most."""
+    """The log of a league in which some were killed ``kills`` times, each time after a few more matches at most."""
     random, done = Random(1), 0
     with LeaguePrograms(root, store) as programs:
         while done < kills and (status := programs.up())["state"] != "LEAGUE_COMPLETED":
@@ -78,7 +78,7 @@ def test_referees_that_are_killed_many_times_count_each_match_once(
     store: str, undisturbed: list[tuple[object, ...]], tmp_path: Path
 ) -> None:
     events = killed(tmp_path, store, lambda programs, random: [random.choice(["referee 1", "referee 2"])], KILLS)
-    # Who was away for long is lost, and its match is drawn anew.
+    # A referee that was away for long is lost, and its match is drawn again.
     assert voids(events) or table(events) == undisturbed
 
 

@@ -88,7 +88,7 @@ def test_a_run_that_is_broken_off_says_how_to_go_on_and_comes_to_the_same_champi
     assert result["league_id"] == league_id
     assert result["final_standings"] == undisturbed
     assert result["technical_losses"] == 0
-    # What is over is only told again.
+    # The result of a league that is over is only printed again.
     assert resumed(told)["final_standings"] == undisturbed
 
 

@@ -189,7 +189,7 @@ async def programs(root: Path) -> AsyncIterator[list[Entry]]:
             Entry("gateway, join", ports[3], "/api/join", MAX_BYTES),
             Entry("gateway, MCP", ports[3], "/mcp", MAX_TRUSTED_BYTES, headers=MCP),
         ]
-        # What is imported and compiled at a first request is none of a body's work; nor is a collection of all that.
+        # What is imported and compiled at a first request does not count as a body's work; nor does its collection.
         for entry in entries:
             for body in (INITIALIZE, TOOLS) if entry.headers else ():
                 assert (await post(entry, body)).status == 200

@@ -204,7 +204,7 @@ def test_registrations_that_are_being_checked_are_limited_by_address_but_not_for
                 return [_cause(answers.get_nowait()) for _ in range(answers.qsize())]
 
             async def soonest(checked: int, *sent: Coroutine[Any, Any, None]) -> list[str]:
-                """The answers to registrations in their order. So many of them are being checked until the last."""
+                """The answers to registrations in their order. ``checked`` of them are being checked until the last."""
                 tasks = [asyncio.ensure_future(one) for one in sent]
                 at_once = [_cause(await answers.get()) for _ in tasks[checked:]]
                 return at_once + await after_hanging_up(tasks)
@@ -213,7 +213,7 @@ def test_registrations_that_are_being_checked_are_limited_by_address_but_not_for
             assert await soonest(3, *(register("127.0.5.1") for _ in range(5))) == ["E059"] * 2 + ["E048"] * 3
             both = [register(f"127.0.5.{1 + number % 2}") for number in range(8)]
             assert await soonest(5, *both) == ["E059"] * 3 + ["E048"] * 5
-            # Who has a token or a seat code is counted by itself.
+            # An agent with a token or a seat code is counted by itself.
             await house.player("Ada")
             (ada,) = house.league.players.values()
             token = house.manager._admission._issued[ada.id].token

@@ -222,7 +222,7 @@ def cooperates(share: float) -> Strategy:
 
 
 def mean_payoff(own: float, other: float) -> float:
-    """The payoff of a strategy that cooperates so often against one that does so as often as that."""
+    """The mean payoff of a strategy that cooperates with this probability, against one with that of ``other``."""
     return 3 * own * other + 5 * (1 - own) * other + (1 - own) * (1 - other)
 
 

@@ -72,7 +72,7 @@ def test_the_strategies_of_a_varied_league_can_play_its_game() -> None:
 
 
 def test_a_seed_keeps_its_league() -> None:
-    """Whoever changes what seeds mean says so in the changelog."""
+    """A change of what seeds mean belongs into the changelog."""
     assert random_scenario(10) == Scenario(
         10,
         LeagueSetup(

@@ -134,7 +134,7 @@ def test_a_cluster_with_tls_that_loses_a_worker_has_the_result_of_one_core(clust
 @needs_dask
 @pytest.mark.long
 def test_a_cluster_says_what_is_wrong_and_how_to_continue(cluster: Cluster) -> None:
-    """Whoever has no certificate is refused, a worker without the strategy is named, and a lost scheduler is told."""
+    """Clients without a certificate are refused, a worker without the strategy is named, and a lost scheduler too."""
     stranger = cluster.home / "stranger"
     stranger.mkdir()
     (stranger / "dask.yaml").write_text("{}")

@@ -78,7 +78,7 @@ def test_pairs_are_those_of_their_seeds(game: str) -> None:
 
 
 def test_both_games_of_a_pair_have_the_same_chance_and_swapped_sides() -> None:
-    """Whoever says even wins if the drawn number is even: so the same strategy wins both games of a pair."""
+    """The player that says even wins if the drawn number is even: so the same strategy wins both games of a pair."""
     entrants = [Entrant(name, STRATEGIES[name]) for name in ("always_even", "always_odd")]
     paired = PairedTest.of(SequentialTest.of(0, 30))
     paired.add(PairedGames("even_odd", *entrants).play_pairs(range(50)))

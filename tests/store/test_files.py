@@ -124,7 +124,7 @@ def test_no_id_leads_out_of_the_root(tmp_path: Path, hostile: str) -> None:
     ]
     for path in paths:
         DISK.write(path, as_json({}))
-    # Each is a file of its own, one folder deep where an id stands, and nothing lies anywhere else.
+    # Each path is another file, one folder deep if it has an id, and there are no others.
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == set(paths)
     assert all(os.path.realpath(path) == str(path) for path in paths)
     assert [len(path.relative_to(root).parts) for path in paths] == [4, 4, 4, 4, 4, 6]

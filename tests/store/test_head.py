@@ -49,7 +49,7 @@ class Writings:
                 self._came.notify_all()
 
     def wait(self, count: int) -> list[int]:
-        """Wait until so many were written."""
+        """Wait until this number was written."""
         with self._came:
             assert self._came.wait_for(lambda: len(self.numbers) >= count, 30), self.numbers
             return [*self.numbers]

@@ -237,7 +237,7 @@ Journal(Path(sys.argv[1])).close()
 
 
 class _Sick:
-    """The real disk, but for a sync or a write that fails when told to."""
+    """The real disk, but for a sync or a write that fails when the test says so."""
 
     def __init__(self) -> None:
         self.fails = ""

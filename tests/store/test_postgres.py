@@ -25,7 +25,7 @@ TAKEN_OVER = "another manager has taken this league over"
 
 
 async def until_waiting(other: asyncpg.Connection, count: int) -> None:
-    """Wait until so many statements wait for a lock."""
+    """Wait until this number of statements waits for a lock."""
     async with asyncio.timeout(30):
         while await other.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted") != count:
             await other.execute("SELECT pg_sleep(0.005)")
@@ -65,7 +65,7 @@ def test_the_older_writer_is_told_at_its_next_append_and_writes_nothing(postgres
             with pytest.raises(StoreError, match=TAKEN_OVER):
                 await attempt
         assert await newer.append([b"2"]) == 2
-        assert await older.read() == [Stored(1, b"1"), Stored(2, b"2")], "reading is no writing"
+        assert await older.read() == [Stored(1, b"1"), Stored(2, b"2")], "reading does not write"
         assert await newer.names() == []
         await older.close()
         assert await newer.append([b"3"]) == 3, "nor does its closing disturb the newer one"

@@ -65,7 +65,7 @@ def _answered(faults: list[str]) -> dict[str, Any]:
 
 
 async def _unfinished(entry: Entry, connections: int) -> int:
-    """By how many MB this process has grown with so many bodies of each of two addresses that lack their last byte."""
+    """By how many MB this process has grown with unfinished bodies from two addresses: all lack their last byte."""
     before, lines = _resident(), []
     shown = b'{"auth_token":"%b","x":"' % entry.token.encode()
     head = f"POST {entry.path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {entry.most}\r\n\r\n".encode()

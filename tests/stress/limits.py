@@ -23,7 +23,7 @@ from tests.stress.siege import look
 
 LEAGUE = "unhurried"
 JOIN_SECONDS, CHOICE_SECONDS = 2.0, 4.0
-# We are late if we answer, or read, so much later than we should: half of the time that is left is a second at least.
+# We are late if we answer or read later than this: half of the time that is left is a second at least.
 LATE_SECONDS = 0.5
 BEAT_SECONDS = 0.02
 SETTINGS = f"""

@@ -1,4 +1,4 @@
-"""Bodies that are no valid requests, without end: broken by mutation of valid ones, from the corpus, and by chance."""
+"""Bodies that are not valid requests, without end: broken by mutation of valid ones, from the corpus, and by chance."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ async def _besiege(folder: Path, scale: Scale, report: Report, running: ExitStac
     programs = [running.enter_context(Program(*agent, "--manager", url, *data)) for agent in agents]
     for program in programs:
         await asyncio.to_thread(program.said, "is registered")
-    # What is loaded once, for the first that asks for it, is no growth.
+    # What is loaded once, for the first request, does not count as growth.
     await asyncio.to_thread(_ask_by_mcp, url)
     process = psutil.Process(manager.process.pid)
     stop = asyncio.Event()
@@ -215,7 +215,7 @@ async def _watch(process: psutil.Process, report: Report, stop: asyncio.Event) -
 
 
 async def paced(count: int, seconds: float, workers: list[Any]) -> None:
-    """Have workers do something so often, evenly over so many seconds."""
+    """Have workers do something a number of times, evenly over some seconds."""
     queue: asyncio.Queue[int] = asyncio.Queue()
     began = time.monotonic()
 

@@ -25,7 +25,7 @@ from tests.stress.lines import Line, Seen, post, registration
 CONNECTIONS = 1_000
 SOURCES = 5
 PINGS = 30
-# Who is refused or answered comes back so much later.
+# A client that was refused or answered comes back after this time.
 PAUSE = 0.5
 PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
 
@@ -56,7 +56,7 @@ async def joined(port: int, name: str) -> tuple[str, int]:
 
 
 def look(code: str, version: int | None = None) -> bytes:
-    """A question how a seat stands; with a version it waits until that changes."""
+    """A request for the state of a seat. With a version it waits until that changes."""
     query = "" if version is None else f"?version={version}"
     return f"GET /api/seat{query} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {code}\r\n\r\n".encode()
 
@@ -167,7 +167,7 @@ async def _hold(port: int, source: str, request: bytes, sent: asyncio.Semaphore)
 
 
 async def pings(port: int, seconds: float = 0.0) -> Seen:
-    """Ping a server, each time on a new connection, evenly over so many seconds."""
+    """Ping a server, each time on a new connection, evenly over some seconds."""
     seen = Seen()
     for _ in range(PINGS):
         began = time.monotonic()

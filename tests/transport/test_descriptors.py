@@ -193,7 +193,7 @@ def _next_descriptor() -> int:
 
 @contextmanager
 def many_in_use() -> Iterator[None]:
-    """So many descriptors are in use that the reserve is some descriptors too."""
+    """Use so much of the descriptors that the reserve is some descriptors too."""
     with ExitStack() as stack:
         for _ in range(80):
             stack.enter_context(socket.socket())

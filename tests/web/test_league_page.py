@@ -48,7 +48,7 @@ def test_before_the_start_the_page_says_who_is_missing_and_how_to_take_part(brow
         expect(ways.nth(1).locator("pre")).to_contain_text(f"league {GATEWAY}mcp")
         for way, program in ((2, "python agent.py"), (3, "python agent.py"), (4, "node agent.mjs")):
             expect(ways.nth(way).locator("pre").first).to_contain_text(f"{program} --manager {base}/mcp")
-        # Nobody leads, and no command is told in a sentence.
+        # Nobody leads, and no sentence names a command.
         expect(main.locator("table")).to_have_count(0)
         assert "`" not in main.inner_text()
         visit.ended()

@@ -47,7 +47,7 @@ class BadPlayer:
     def __init__(self, kind: Kind, caller: Caller, url: str, manager_url: str, leave: Callable[[], None]) -> None:
         self.leave = leave
         self.player_id = ""
-        # The real token of another player, for who would use one.
+        # The real token of another player, for a player that would use one.
         self.stolen = ""
         self.tries = 0
         self.heard: list[Json] = []

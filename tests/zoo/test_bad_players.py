@@ -122,7 +122,7 @@ class Played(NamedTuple):
         return min(one.at for player in match.players for one in self.to(player, "GAME_INVITATION", match_id=match.id))
 
     def lasted(self, match: Match) -> float:
-        """From the first invitation until both have been told of the end."""
+        """From the first invitation until both have got the end."""
         told = [self.to(player, "GAME_OVER", match_id=match.id)[-1].at for player in match.players]
         return round(max(told) - self.invited_at(match), 6)
 
@@ -279,7 +279,7 @@ def check_played(match: Match) -> None:
 
 
 def check_errors(errors: list[Json], codes: tuple[str, ...], player: str) -> None:
-    """That what a player is told about one request is as decided: counted, and at last naming the technical loss."""
+    """Check the errors about one request: they are counted, and the last names the technical loss."""
     assert [one["error_code"] for one in errors] == [*codes]
     assert [one["retry_count"] for one in errors] == [1, 2, 3, 3][: len(codes)]
     failed = codes[0] in ("E001", "E009")
@@ -322,7 +322,7 @@ def test_the_league_ends_as_the_table_says_and_nobody_else_is_delayed(row: Row, 
         else:
             check_ruling(league, match, {"P02": ruling})
     codes, errors = row.errors_in(game), league.errors("P02", own[0])
-    # Who is right in the end is told of every request that went wrong before.
+    # A player that is right in the end has got an error for every request that went wrong before.
     parts = in_parts(errors, len(codes)) if codes else []
     for part in parts:
         check_errors(part, codes, "P02")
@@ -330,7 +330,7 @@ def test_the_league_ends_as_the_table_says_and_nobody_else_is_delayed(row: Row, 
     assert len(parts) <= 1 or row.rulings[0] == PLAYED
     for match in league.matches.values():
         for player in match.players:
-            # Everybody that was invited is told of the end, once, whether it listens or not.
+            # Every invited player gets the end once, whether it listens or not.
             assert league.to(player, "GAME_INVITATION", match_id=match.id)
             assert len(league.to(player, "GAME_OVER", match_id=match.id)) == 1
         assert match.attempt == 1
@@ -418,7 +418,7 @@ def test_a_player_that_leaves_moves_unanswered_has_one_try_for_each_move_of_its_
     league = play([None, KINDS["joins and never chooses"], None, None], game, folder)
     tries = [len(league.to("P02", *CALL, match_id=match.id)) for match in league.of("P02")]
     assert tries == [4, 1, 1]
-    # It answers everything else, so it is told of everything and is never suspended.
+    # It answers everything else, so it gets every message and is never suspended.
     assert not [event for event in league.events if isinstance(event, PlayerSuspended)]
     assert [one.message["round_id"] for one in league.to("P02", "ROUND_ANNOUNCEMENT")] == [1, 2, 3]
     assert [error["max_retries"] for error in league.errors("P02", league.of("P02")[1])] == [0]

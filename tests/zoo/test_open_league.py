@@ -91,7 +91,7 @@ def unfair(league: League, fakes: dict[str, Fake]) -> list[str]:
                 found.append(f"{fake.species.name} {what} {matches}, not {own}")
         found += [f"{fake.species.name} did not get {what}" for what in fake.broken]
         if not fake.has("joins-by-ack"):
-            # Whether an acknowledgement is a join can only be told when every form has been tried.
+            # Only when every form has been tried it is known whether an acknowledgement is a join.
             found += [f"{fake.species.name} was sent what it cannot read: {seen.body!r}" for seen in fake.wasted]
     return found
 
@@ -133,7 +133,7 @@ def test_a_league_of_ten_strangers_and_four_of_ours_is_played_to_its_end_without
             assert [fake.species.name for fake in fakes.values() if fake.exited] == ["lemur"]
             log = [record.event for record in await hall.log.read(0, 10_000)]
             assert not audited(log).findings
-            # What is forgiven stands beside the results, and not in them.
+            # What is forgiven is recorded beside the results, and not in them.
             results = [event.result for event in map(decode, log) if isinstance(event, ResultRecorded)]
             assert not any(result.details.broken_rules or result.details.forms for result in results)
 
@@ -190,7 +190,7 @@ def test_one_whom_nobody_can_host_loses_its_matches_and_holds_up_nobody_elses(tm
             [shown] = [one for one in (await hall.operate("agents"))["agents"] if "lost_technically" in one]
             assert shown["id"] == dying.given_id
             assert [one["ruling"] for one in shown["lost_technically"]] == ["INVALID_ANSWER"] * 3
-            # Everybody who was invited hears of the end, also who never came.
+            # Every invited player gets the end, also one that never came.
             assert len(set(dying.over)) == 3
             assert len(heron.chose) == 2
 

@@ -19,7 +19,7 @@ EXAMPLES = """examples:
   league gateway --manager http://127.0.0.1:8000/mcp --host 0.0.0.0 --endpoint http://10.0.0.5:8200/mcp
   league host --gateway                                                 the manager, its referees and a gateway
 
-Who plays through it:
+These play through it:
   a chat application     add the MCP server http://HOST:8200/mcp to it, and say: play in the league
                          (with /mcp?seat=CODE it already has the code)
   a person               opens http://HOST:8200/ in a browser

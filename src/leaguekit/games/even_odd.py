@@ -1,4 +1,4 @@
-"""Even/odd: both choose at once, a number from 1 to 10 is drawn, and who alone chose its parity wins."""
+"""Even/odd: both choose at once, a number from 1 to 10 is drawn, and a player that alone chose its parity wins."""
 
 from __future__ import annotations
 

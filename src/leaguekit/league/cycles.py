@@ -1,8 +1,8 @@
 """A test for cycles: do players beat each other in circles, as rock, scissors and paper do?
 
-A rating cannot describe a cycle: it says that who beats a strong player beats a weak one too. Some cycles occur by
-chance, most of them among players of equal strength. So the number of cycles of three is compared with leagues of the
-same pairs on the same sides, whose players are equally strong. In these, side A wins and draws as often as in this
+A rating cannot describe a cycle: it says that a player that beats a strong one beats a weak one too. Some cycles occur
+by chance, most of them among players of equal strength. So the number of cycles of three is compared with leagues of
+the same pairs on the same sides, whose players are equally strong. In these, side A wins and draws as often as in this
 league. Cycles are reported if as many occur in at most 5 % of such leagues. Players of different strengths have fewer,
 so the test claims too little rather than too much. The strengths cannot be taken from the ratings: those of equal
 players differ by chance, and would leave too few cycles.

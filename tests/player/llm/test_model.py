@@ -255,7 +255,7 @@ def test_when_no_move_comes_a_legal_one_is_played_and_the_reason_told(
     assert why in told[0]
     assert why in caplog.messages[0]
     assert f"played {move} at random instead" in told[0]
-    # The author is told of each kind once, and the log contains all.
+    # The author gets a sentence about each kind once, and the log contains all.
     played(strategy, context())
     assert (len(told), len(caplog.messages)) == (1, 2)
     assert f"chose 0 of 2 moves (the others were at random: {kind} 2)" in str(strategy)

@@ -182,7 +182,7 @@ async def in_rounds(_context: Any, params: Any) -> Json:
 
 
 def declared(context: Any) -> Json:
-    """What the client of a request that stands alone says it can do."""
+    """The capabilities that a client declares in a request without a session."""
     return (context.params or {}).get("_meta", {}).get(CAPABILITIES, {})
 
 
@@ -396,7 +396,7 @@ async def main() -> None:
     sock = listen("127.0.0.1", 0)
     server = Server(of_requests(echo), sockets=[sock], max_bytes=MAX_BYTES, too_large=TOO_LARGE, mcp=LazyMcpApp(served))
     await server.start()
-    print(server.port, flush=True)  # noqa: T201 - for whoever started it
+    print(server.port, flush=True)  # noqa: T201 - for the process that started it
     await asyncio.Event().wait()
 
 

@@ -50,7 +50,7 @@ INITIALIZE = post(
 
 async def come_and_go(house: ServedLeague, number: int) -> None:
     """One client: every other listens; some hang up, some reset, some do not wait for the answer."""
-    # Each from an address of its own, or they would be told that they come too often.
+    # Each from another address. Otherwise they would be refused because they come too often.
     source = f"127.0.{1 + number // 200}.{1 + number % 200}"
     reader, writer = await asyncio.open_connection("127.0.0.1", house.port, local_addr=(source, 0))
     listens = number % 2 == 0

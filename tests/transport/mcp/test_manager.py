@@ -210,7 +210,7 @@ def test_a_stranger_may_ask_by_mcp_only_so_often(run: Run, tmp_path: Path) -> No
     async def main() -> None:
         async with ServedLeague(tmp_path) as house:
             visits = house.server._mcp._admit
-            # Its time stands still: a busy machine would else let the stranger in again before it asks.
+            # Its clock does not move: a busy machine would otherwise let the stranger in again before it asks.
             visits.__self__._mcp_addresses._clock = lambda: 0.0
             while not visits(Peer("127.0.0.1", "", ("127.0.0.1", house.port)), b""):
                 pass

@@ -151,7 +151,7 @@ def test_what_has_gone_leaves_room(run: Run) -> None:
 
 
 def begun(size: int) -> bytes:
-    """A request of whose body so many bytes come."""
+    """A request of which only this number of bytes of the body comes."""
     return b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n" + b"x" * size
 
 

@@ -351,7 +351,7 @@ def test_expect_100_continue_is_invited_before_the_body(run: Run) -> None:
             assert await client.head() == (100, {})
             await client.send(body)
             assert (await client.answer())[2] == b"hello"
-            # Whoever does not wait for it is not sent one.
+            # A client that does not wait for it does not get one.
             await client.send(head + body)
             assert (await client.answer())[::2] == (200, b"hello")
 
@@ -1151,7 +1151,7 @@ def test_a_connection_that_is_accepted_while_the_server_stops_does_not_hold_it_u
             with ExitStack() as clients:
                 for _ in range(10):
                     clients.enter_context(socket.create_connection(("127.0.0.1", running.server.port)))
-                # After so many turns of the loop the connections have been accepted, or nearly.
+                # After this number of turns of the loop the connections have been accepted, or nearly.
                 for _ in range(turns):
                     await asyncio.sleep(0)
                 loop = asyncio.get_running_loop()

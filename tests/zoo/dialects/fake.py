@@ -134,9 +134,9 @@ class Fake:
     def notes(self, given_id: str = "") -> frozenset[str]:
         """The rules that a host should have noted of it after a match (traits.RULES).
 
-        ``given_id`` is for who was added by hand, and cannot know the id that it was given.
+        ``given_id`` is for a fake that was added by hand, and cannot know the id that it was given.
         """
-        # Whoever was added by hand and has no id of its own has none at all.
+        # A fake that was added by hand and has chosen no id has none at all.
         foreign = not self.player_id or (self.has("own-id") and (given_id or self.given_id) != self.player_id)
         return self.species.notes | ({"player-id", "sender"} if foreign else set())
 

@@ -17,7 +17,7 @@ _ANSWER = "HTTP/1.1 {status} Answer\r\nContent-Type: {kind}\r\nContent-Length: {
 
 
 class MemoryNet:
-    """A Net on a memory network; the caller is whoever the network should see calling."""
+    """A Net on a memory network; the network sees its calls as those of ``caller``."""
 
     def __init__(self, network: MemoryNetwork, caller: Caller) -> None:
         self._network = network

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Sentence(NamedTuple):
-    """A fact about the field. With several traits, whoever has one of them is counted."""
+    """A fact about the field. With several traits, an agent that has one of them is counted."""
 
     fact: str
     traits: tuple[str, ...]
@@ -42,7 +42,7 @@ SENTENCES = (
     Sentence("The join says accepted in place of accept.", ("joins-by-accepted",)),
     Sentence("The join is only accept.", ("joins-by-accept-alone",)),
     Sentence("The message says type in place of message_type.", ("writes-type",)),
-    Sentence("An error that is null stands beside the result.", ("error-null",)),
+    Sentence("An error that is null comes beside the result.", ("error-null",)),
     Sentence("The ids of answers do not match.", ("other-ids",)),
     Sentence("HTTP 400 comes.", ("refuses-400",)),
     Sentence("HTTP 401 comes.", ("refuses-401",)),
@@ -72,7 +72,7 @@ SENTENCES = (
     Sentence("conversation_id is left out.", ("no-conversation_id",)),
     Sentence("accept is left out.", ("no-accept",)),
     # What they insist on
-    Sentence("Two fail at an id that is no integer.", ("insists-integer-id",), 2),
+    Sentence("Two fail at an id that is not an integer.", ("insists-integer-id",), 2),
     Sentence("The timestamp must be exact.", ("insists-timestamp",)),
     Sentence("The auth_token must not be empty.", ("insists-token",)),
     Sentence("All five fields of the envelope must be there.", ("insists-envelope",)),

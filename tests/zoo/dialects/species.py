@@ -25,7 +25,7 @@ class Species(NamedTuple):
 
     @property
     def _excused(self) -> frozenset[str]:
-        # Whoever knows 001's methods besides another form never has to be called in the other.
+        # An agent that knows 001's methods besides another form never has to be called in the other.
         return frozenset({"request-form"} if self.traits & {"rpc", "rpc-choose", "rpc-parity"} else ())
 
 

@@ -1,7 +1,7 @@
-"""What agents in the field do otherwise than the specification, one trait a line; a kind of agent is a set of them.
+"""What agents in the field do otherwise than the specification, one trait per line; a kind of agent is a set of them.
 
 With ``rpc`` alone a fake is a proper agent of document 001: its methods, flat params, the message in ``result``.
-``notes`` are the rules that a host should note as broken by whoever has the trait; most traits break none, for they
+``notes`` are the rules that a host should note as broken by an agent with the trait; most traits break none, for they
 show only to somebody who sends what the agent cannot take.
 """
 
@@ -134,7 +134,7 @@ IDENTITIES = {
 }
 
 INSISTENCES = {
-    "insists-integer-id": Trait("fails at a JSON-RPC id that is no integer"),
+    "insists-integer-id": Trait("fails at a JSON-RPC id that is not an integer"),
     "insists-timestamp": Trait("takes timestamps only as YYYY-MM-DDTHH:MM:SSZ"),
     "insists-token": Trait("wants an auth_token that is not empty"),
     "insists-envelope": Trait("wants all five fields of the envelope"),
