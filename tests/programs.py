@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
+
 SECONDS = 30.0
+
+
+def needs_program(name: str, package: str = "") -> pytest.MarkDecorator:
+    """Skips a test where the program is missing. ``.ci/run`` installs all of these packages."""
+    return pytest.mark.skipif(shutil.which(name) is None, reason=f"no {name} here: apt-get install {package or name}")
 
 
 class Program:

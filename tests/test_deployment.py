@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,13 +17,12 @@ import pytest
 
 from tests.certificates import make_certificate
 from tests.cli.test_access import free_port
-from tests.programs import Program, league
+from tests.programs import Program, league, needs_program
 from tests.web.prefix_proxy import proxy
 
 ROOT = Path(__file__).parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 UNIT = (ROOT / "deploy" / "league@.service").read_text()
-NGINX = shutil.which("nginx")
 # Where the referees of a host register: at the manager itself, not at the address that others use.
 INSIDE = r"Referee 1 listens at port \d+ and registers at (http://127\.0\.0\.1:\d+/mcp)"
 LEAGUE = str(Path(sys.executable).parent / "league")
@@ -93,7 +91,7 @@ def _nginx(manager: str, port: int, folder: Path) -> Iterator[None]:
     head = f"daemon off; pid {folder}/pid; error_log stderr; events {{}} http {{ access_log off; {paths}"
     file = folder / "nginx.conf"
     file.write_text(f"{head}\n{site}\n}}\n")
-    command = [str(NGINX), "-c", str(file), "-e", "stderr"]
+    command = ["nginx", "-c", str(file), "-e", "stderr"]
     checked = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
     with subprocess.Popen(command) as running:
@@ -103,10 +101,9 @@ def _nginx(manager: str, port: int, folder: Path) -> Iterator[None]:
             running.terminate()
 
 
-# Without nginx there is nothing to prove about it, and nothing is skipped.
 @pytest.mark.parametrize(
     ("serve", "scheme"),
-    [(_small_proxy, "http"), *([pytest.param(_nginx, "https", marks=pytest.mark.long)] if NGINX else [])],
+    [(_small_proxy, "http"), pytest.param(_nginx, "https", marks=[pytest.mark.long, needs_program("nginx")])],
 )
 def test_a_league_is_played_through_a_proxy_under_a_path(
     serve: Any, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -160,14 +157,17 @@ def test_the_container_gets_what_it_copies_and_is_not_root() -> None:
     assert all(line in compose for line in ("read_only: true", "cap_drop: [ALL]", "no-new-privileges:true"))
 
 
-def test_the_service_has_no_rights_and_systemd_accepts_it(tmp_path: Path) -> None:
+def test_the_service_has_no_rights() -> None:
     for line in ("DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes", "StateDirectory=leaguekit"):
         assert f"\n{line}\n" in UNIT
-    if program := shutil.which("systemd-analyze"):
-        file = tmp_path / "league@cup.service"
-        file.write_text(UNIT.replace("/opt/leaguekit/bin/league", LEAGUE))
-        done = subprocess.run([program, "verify", file], capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+@needs_program("systemd-analyze", "systemd")
+def test_systemd_accepts_the_service(tmp_path: Path) -> None:
+    file = tmp_path / "league@cup.service"
+    file.write_text(UNIT.replace("/opt/leaguekit/bin/league", LEAGUE))
+    done = subprocess.run(["systemd-analyze", "verify", file], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 def test_every_file_for_a_server_is_explained() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import shutil
 import signal
 import threading
 import time
@@ -19,14 +18,12 @@ import pytest
 from leaguekit.cli import CommandError, main
 from leaguekit.cli.operate import call
 from leaguekit.league import events as e
-from tests.programs import Program
+from tests.programs import Program, needs_program
 from tests.recovery.health_proxy import HealthProxy
 from tests.recovery.league_programs import free_ports, read_events
 from tests.store.proxy import DatabaseProxy
 
 ROOT = Path(__file__).parent.parent.parent
-# Without it there is nothing to prove about it, and nothing is skipped.
-HAPROXY = shutil.which("haproxy")
 LEAGUE = "league_of_two"
 PLAYERS = 6
 MATCHES = PLAYERS * (PLAYERS - 1) // 2
@@ -158,11 +155,11 @@ def haproxy(folder: Path, ports: tuple[int, ...]) -> Iterator[str]:
         assert text.count(ours) == 1
         text = text.replace(ours, here)
     (folder / "haproxy.cfg").write_text(text)
-    with Program("-db", "-f", folder / "haproxy.cfg", command=[HAPROXY or ""]):
+    with Program("-db", "-f", folder / "haproxy.cfg", command=["haproxy"]):
         yield f"http://127.0.0.1:{port}/mcp"
 
 
-@pytest.fixture(params=["small", *(["haproxy"] if HAPROXY else [])])
+@pytest.fixture(params=["small", pytest.param("haproxy", marks=needs_program("haproxy"))])
 def pair(request: pytest.FixtureRequest, postgres_url: str, tmp_path: Path) -> Iterator[Pair]:
     ports = free_ports(2)
     front = HealthProxy(ports) if request.param == "small" else haproxy(tmp_path, ports)
