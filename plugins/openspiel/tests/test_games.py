@@ -83,6 +83,8 @@ def test_moves_are_words_and_not_the_numbers_of_actions(name: str) -> None:
         ("connect_four", ["x3", "o3"]),
         ("oshi_zumo(coins=9)", [{"A": "Bid: 3", "B": "Bid: 1"}, {"A": "Bid: 6", "B": "Bid: 0"}]),
         ("nim", ["pile:3, take:3", "pile:4, take:1"]),
+        ("backgammon", [{"chance": "X starts, (roll: 13)"}, "8/5 6/5", {"chance": "(roll: 66)"}]),
+        ("leduc_poker", [{"chance": "1"}, {"chance": "5"}, "Raise", "Call", {"chance": "0"}]),
     ],
 )
 def test_moves_are_written_as_a_person_would_write_them(name: str, moves: list[object]) -> None:

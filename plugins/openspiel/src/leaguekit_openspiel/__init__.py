@@ -29,7 +29,10 @@ from leaguekit_openspiel.pictures import kuhn_poker, picture_of
 __all__ = ["OpenSpielGame"]
 
 # OpenSpiel writes before a move who makes it, or its number. A player knows both.
-_PREFIX = re.compile(r"^(?:\d+ - |[BW] (?=\w)|Pl\d: |\[P\d\]|Player:? \d (?:Action: )?|player=-?\d+ move=|p\d:|, )")
+_PREFIX = re.compile(
+    r"^(?:\d+ - |[BW] (?=\w)|Pl\d: |\[P\d\]|Player:? \d (?:Action: )?|player=-?\d+ move=|p\d:|, "
+    r"|[Cc]hance outcome(?: \d+ |: ?))"
+)
 # OpenSpiel loads these for another number of players, unless it is given one.
 _FOR_TWO = {name: {"players": 2} for name in ("crazy_eights", "hanabi")}
 # For how long parameters are tried.
