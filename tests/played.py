@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from leaguekit.league import commands
-from leaguekit.league.audit import Audit
+from leaguekit.league.audit.log_audit import Audit
 from leaguekit.league.events import ResultRecorded
 from leaguekit.league.settings import Settings, with_game
 from leaguekit.protocol.decoding import decode, of_type

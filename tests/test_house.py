@@ -39,6 +39,7 @@ INNER_LAYERS = {
         ("messages",),
         ("methods", "decoding", "responses", "rpc", "refusals", "schemas", "explain", "examples"),
     ),
+    "league": (("analysis", "commands"), ("audit", "pairings", "queries", "statistics")),
     "transport": (("dialects", "client", "server"), ("mcp",)),
     "player": (("llm",), ("strategy_loading", "decisions", "move_chooser", "agent", "running", "player", "relay")),
     "kit": (("manager", "referee", "player"),),

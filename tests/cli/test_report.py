@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from playwright.sync_api import expect
 
-from leaguekit.league.figures import Figures
+from leaguekit.league.analysis.figures import Figures
 from leaguekit.protocol.messages import MatchTranscript, PlayerMeta, TranscriptEntry
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.sqlite import SqliteLog

@@ -13,9 +13,9 @@ import pytest
 from leaguekit.cli.run_progress import RunDisplay, RunningLeague, print_waits
 from leaguekit.cli.stored_plans import RunPlan
 from leaguekit.league import commands
+from leaguekit.league.commands.results import MAX_VOIDS
 from leaguekit.league.events import Event, decode, encode
 from leaguekit.league.fold import apply, fold
-from leaguekit.league.results import MAX_VOIDS
 from leaguekit.store.opening import open_log
 from tests.agents.leagues import Hall, Json, in_virtual_time
 from tests.league.play import Play

@@ -8,7 +8,7 @@ from leaguekit.formats.base import Drawn
 from leaguekit.formats.gauntlet import Gauntlet
 from leaguekit.formats.knockout import Knockout
 from leaguekit.league import commands
-from leaguekit.league.figures import figures
+from leaguekit.league.analysis.figures import figures
 from leaguekit.league.pairings import advancement, points_before, round_stage, stages, tally, view_of, visible_stages
 from leaguekit.league.ties import describe_order
 from tests.league.play import Play, drawn, failed, won

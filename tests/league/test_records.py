@@ -10,11 +10,11 @@ from msgspec import UNSET, json, structs
 from leaguekit import games
 from leaguekit.games.base import CHANCE, SIDES, Game, Moves, Outcome, Question
 from leaguekit.league import commands
-from leaguekit.league.audit import Audit
+from leaguekit.league.audit.log_audit import Audit
+from leaguekit.league.audit.recount import count_result, recount_table
 from leaguekit.league.events import Event, ResultRecorded
 from leaguekit.league.outcomes import judge, read_record
 from leaguekit.league.records import Match
-from leaguekit.league.recount import count_result, recount_table
 from leaguekit.league.standings import Table
 from leaguekit.league.ties import first_place
 from leaguekit.match.draw import commitment, match_seed, record_sha256

@@ -12,10 +12,10 @@ from msgspec import UNSET
 
 from leaguekit.league import commands, queries
 from leaguekit.league.commands import Rejected
+from leaguekit.league.commands.registration import Applicant
+from leaguekit.league.commands.results import MAX_FAILURES, MAX_VOIDS
 from leaguekit.league.events import Event, decode, encode
 from leaguekit.league.fold import apply, fold
-from leaguekit.league.registration import Applicant
-from leaguekit.league.results import MAX_FAILURES, MAX_VOIDS
 from leaguekit.league.snapshot import restore, save
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from leaguekit.league import events as e
 from leaguekit.league import snapshot
-from leaguekit.league.audit import Audit
+from leaguekit.league.audit.log_audit import Audit
 from leaguekit.league.fold import apply
 from leaguekit.league.sentences import EventFormatter
 from leaguekit.league.settings import Settings, with_game

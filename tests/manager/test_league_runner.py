@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from leaguekit.league import queries, rounds
+from leaguekit.league import queries
+from leaguekit.league.commands import rounds
 from leaguekit.league.events import ResultRecorded, decode
 from leaguekit.manager import league_runner, operator_queries
 from leaguekit.manager.assignments import max_match_seconds

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from leaguekit.agents.logs import restored_logging
 from leaguekit.agents.world import World
-from leaguekit.league.audit import Audit
+from leaguekit.league.audit.log_audit import Audit
 from leaguekit.league.events import ResultRecorded
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import decode, of_type

@@ -12,8 +12,8 @@ import pytest
 
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.league import snapshot
+from leaguekit.league.analysis.figures import figures
 from leaguekit.league.events import ResultRecorded, decode
-from leaguekit.league.figures import figures
 from leaguekit.league.flat_tables import LeagueTables
 from leaguekit.league.fold import fold
 from leaguekit.player.context import Context, Forfeit, Move

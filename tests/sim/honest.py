@@ -21,7 +21,7 @@ from operator import mul
 from typing import Any, NamedTuple, TypeVar
 
 from leaguekit.cli.tables import table
-from leaguekit.league.cycles import find_cycles
+from leaguekit.league.analysis.cycles import find_cycles
 from leaguekit.player.context import Context, Strategy
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim.comparison import Comparison
@@ -31,8 +31,8 @@ from leaguekit.sim.jobs import run_in_order
 from leaguekit.sim.pairs import PairedGames
 from leaguekit.sim.sprt import SequentialTest
 from leaguekit.sim.workers import ProcessPool, WorkerPool, available_cores
-from tests.league.test_cycles import noisy_rock_paper_scissors
-from tests.league.test_ratings import simulated
+from tests.league.analysis.test_cycles import noisy_rock_paper_scissors
+from tests.league.analysis.test_ratings import simulated
 
 WRONG = 0.05
 FULL, SHORT = 1_000, 16

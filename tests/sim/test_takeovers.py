@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from leaguekit.league import events as e
-from leaguekit.league import registration
+from leaguekit.league.commands import registration
 from leaguekit.sim.campaign import Scenario, ScenarioResult, run_scenario
 from leaguekit.sim.checks import find_violations
 from leaguekit.sim.database import ADDRESS, Database

@@ -16,8 +16,8 @@ import msgspec
 import pytest
 
 from leaguekit.league import commands
+from leaguekit.league.analysis.figures import figures
 from leaguekit.league.events import PlayerRegistered, decode
-from leaguekit.league.figures import figures
 from leaguekit.league.fold import apply
 from leaguekit.league.state import League
 from leaguekit.protocol.messages import BrokenRule, TranscriptEntry

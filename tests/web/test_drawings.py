@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from leaguekit.games.pictures import picture_fault
-from leaguekit.league.figures import Figures, figures
+from leaguekit.league.analysis.figures import Figures, figures
 from leaguekit.web.charts import HEIGHT, MAX_COLOURED, TOP, RatingScale, points_chart
 from leaguekit.web.drawings import drawing
 from tests.league.play import Play

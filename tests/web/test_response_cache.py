@@ -15,7 +15,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from leaguekit.league import commands
-from leaguekit.league.figures import figures
+from leaguekit.league.analysis.figures import figures
 from leaguekit.league.state import League
 from leaguekit.web import figures_cache, metrics_exporter, response_cache
 from leaguekit.web.app import Dashboard

@@ -14,10 +14,10 @@ import msgspec
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import csv_row, json_line
 from leaguekit.formats import FormatError
+from leaguekit.league.commands.tournaments import tournament_report
 from leaguekit.league.flat_tables import PERSON_COLUMNS, AgentRow, LeagueTables, ResultRow
 from leaguekit.league.sentences import EventFormatter
 from leaguekit.league.standings import PlacedRow
-from leaguekit.league.tournaments import tournament_report
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
 from leaguekit.store.files import safe_name

@@ -25,7 +25,7 @@ from leaguekit.cli.manager_client import read_admin_token
 from leaguekit.cli.stores import opened
 from leaguekit.games import game, parse_game
 from leaguekit.games.base import DEFAULT_GAME
-from leaguekit.league.rounds import MAX_MATCHES, match_count
+from leaguekit.league.commands.rounds import MAX_MATCHES, match_count
 from leaguekit.league.settings import (
     LIMITS,
     MAX_PER_ADDRESS,

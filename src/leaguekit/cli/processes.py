@@ -22,7 +22,7 @@ from typing import IO, Self
 
 from leaguekit.cli import CommandError
 from leaguekit.cli.forked_process import ForkedProcess, can_fork
-from leaguekit.league.registration import HAS_LEFT
+from leaguekit.league.commands.registration import HAS_LEFT
 from leaguekit.protocol.plain_text import sanitize_line
 
 # A process that fails more often than this within this time would fail again and again.

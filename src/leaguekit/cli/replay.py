@@ -13,13 +13,13 @@ from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
 from leaguekit.games.base import DEFAULT_GAME, Moves
 from leaguekit.league import events as e
+from leaguekit.league.audit.transcripts import check_transcript
 from leaguekit.league.evidence import read_evidence
 from leaguekit.league.fold import apply
 from leaguekit.league.outcomes import Judgement, judge
 from leaguekit.league.records import Match
 from leaguekit.league.sentences import EventFormatter, sentence
 from leaguekit.league.state import League
-from leaguekit.league.transcripts import check_transcript
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.ids import is_match_id
 from leaguekit.protocol.messages import MatchTranscript, ResultDetails, TranscriptEntry

@@ -15,7 +15,7 @@ from leaguekit.cli import CommandError, stores
 from leaguekit.cli.export import COLUMNS, cell, people_of_row
 from leaguekit.cli.tables import csv_row, json_line
 from leaguekit.league import events as e
-from leaguekit.league.figures import Figures, PlayerFigures, figures
+from leaguekit.league.analysis.figures import Figures, PlayerFigures, figures
 from leaguekit.league.flat_tables import PERSON_COLUMNS, LeagueTables
 from leaguekit.league.sentences import add_player_names
 from leaguekit.protocol.plain_text import sanitize_line

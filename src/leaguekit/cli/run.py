@@ -21,7 +21,7 @@ from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.cli.run_agents import open_sockets, start_agents
 from leaguekit.cli.run_progress import RunDisplay, RunningLeague, follow
 from leaguekit.cli.stored_plans import RunPlan, is_resumable, read_run_plan, resume_command
-from leaguekit.league.rounds import start_fault
+from leaguekit.league.commands.rounds import start_fault
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
 from leaguekit.player.strategy_loading import OWN_STRATEGY

@@ -18,7 +18,7 @@ from leaguekit.cli.simulation_progress import Progress
 from leaguekit.cli.simulation_run import SimulationRun, add_options, pool_of
 from leaguekit.cli.tables import json_line, pluralize, rate_text, warn_of_replaced_moves
 from leaguekit.games.base import DEFAULT_GAME
-from leaguekit.league.rounds import start_fault
+from leaguekit.league.commands.rounds import start_fault
 from leaguekit.league.settings import Settings
 from leaguekit.player.move_limit import MOVE_SECONDS
 from leaguekit.player.strategies import STRATEGIES, check_can_play, strategies_for

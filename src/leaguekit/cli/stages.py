@@ -12,8 +12,8 @@ from leaguekit.cli.event_printer import add_names, champion_sentence
 from leaguekit.cli.stored_plans import StartPlan
 from leaguekit.cli.tables import pluralize
 from leaguekit.league import queries
+from leaguekit.league.commands.tournaments import describe_round
 from leaguekit.league.state import League
-from leaguekit.league.tournaments import describe_round
 from leaguekit.protocol import times
 from leaguekit.protocol.messages import MatchProgress
 

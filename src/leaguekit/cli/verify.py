@@ -13,7 +13,7 @@ from leaguekit.cli import stores
 from leaguekit.cli.tables import json_line, pluralize
 from leaguekit.games import find_game
 from leaguekit.games.base import has_chance
-from leaguekit.league.audit import Audit
+from leaguekit.league.audit.log_audit import Audit
 from leaguekit.league.events import ResultRecorded
 from leaguekit.league.outcomes import record_name
 from leaguekit.manager.pairing_engine import Py4Swiss, installed_version

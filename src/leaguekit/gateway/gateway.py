@@ -39,7 +39,7 @@ from leaguekit.agents.world import World
 from leaguekit.gateway.public_league import PublicLeague, ask_standings, ask_status
 from leaguekit.gateway.relays import MAX_CALLS_PER_TOKEN, Relays, TooManyUnknownCalls, ping_id
 from leaguekit.gateway.seats import Seat
-from leaguekit.league.registration import SEATS_ONLY
+from leaguekit.league.commands.registration import SEATS_ONLY
 from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.player.relay import GIVE, TAKE, RelayGiveRequest, RelayTakeRequest, endpoint_id
 from leaguekit.protocol import codes

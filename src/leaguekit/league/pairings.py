@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from leaguekit.formats.base import BracketPlace, BracketStage
-from leaguekit.league.figures import Mark, mark
+from leaguekit.league.analysis.figures import Mark, mark
+from leaguekit.league.commands.tournaments import tournament_so_far
 from leaguekit.league.records import Match
 from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
-from leaguekit.league.tournaments import tournament_so_far
 
 _IN_WORDS: dict[Mark, str] = {"1": "won", "+": "won", "½": "drawn", "0": "lost", "-": "lost"}
 View = Literal["bracket", "challengers", "rounds"]

@@ -8,11 +8,11 @@ from itertools import islice
 from msgspec import UNSET
 
 from leaguekit.formats import DEFAULT_FORMAT
+from leaguekit.league.commands.rounds import available_referees, referee_rotation
+from leaguekit.league.commands.tournaments import has_next_round, total_rounds
 from leaguekit.league.records import Match, Outcome, Referee
-from leaguekit.league.rounds import available_referees, referee_rotation
 from leaguekit.league.state import League
 from leaguekit.league.statistics import player_stats
-from leaguekit.league.tournaments import has_next_round, total_rounds
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
 from leaguekit.protocol.ids import match_numbers

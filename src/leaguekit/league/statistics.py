@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import UNSET, structs
 
-from leaguekit.league.figures import Mark, mark, matches_of
+from leaguekit.league.analysis.figures import Mark, mark, matches_of
 from leaguekit.league.records import Match
 from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League

@@ -11,8 +11,8 @@ from leaguekit.agents.calls import answers_ping, ask, error_code_of, is_transien
 from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.league import commands
+from leaguekit.league.commands.rounds import available_referees
 from leaguekit.league.records import Match
-from leaguekit.league.rounds import available_referees
 from leaguekit.manager.broadcasts import RecipientLookup
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.returning_agents import ReturningAgents

@@ -20,8 +20,8 @@ from leaguekit.agents.world import World
 from leaguekit.formats import parse_format
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
-from leaguekit.league.results import MAX_FAILURES
-from leaguekit.league.rounds import MAX_MATCHES, available_referees, match_count, start_fault
+from leaguekit.league.commands.results import MAX_FAILURES
+from leaguekit.league.commands.rounds import MAX_MATCHES, available_referees, match_count, start_fault
 from leaguekit.manager.announcements import Announcements
 from leaguekit.manager.assignments import Assignments
 from leaguekit.manager.broadcasts import Broadcasts, RecipientLookup

@@ -13,7 +13,8 @@ import msgspec
 
 from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
-from leaguekit.league.access import find_seat, seat_of
+from leaguekit.league.commands.access import find_seat, seat_of
+from leaguekit.league.commands.results import known_match
 from leaguekit.league.events import (
     Event,
     MatchForfeited,
@@ -24,7 +25,6 @@ from leaguekit.league.events import (
     RegistrationsClosed,
 )
 from leaguekit.league.records import Match, Player, Referee
-from leaguekit.league.results import known_match
 from leaguekit.league.sentences import add_player_names, sentence
 from leaguekit.league.state import League
 from leaguekit.manager.operator_queries import ADMIN_QUERIES, PUBLIC_QUERIES, Operation, seats, status

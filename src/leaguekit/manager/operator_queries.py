@@ -9,14 +9,14 @@ import msgspec
 from msgspec import UNSET
 
 from leaguekit.league import queries
+from leaguekit.league.commands.rounds import MAX_MATCHES, match_count, start_fault
+from leaguekit.league.commands.tournaments import describe_round
 from leaguekit.league.pairings import advancement
 from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Player, Referee, agent_order
-from leaguekit.league.rounds import MAX_MATCHES, match_count, start_fault
 from leaguekit.league.settings import CHANGEABLE
 from leaguekit.league.state import League
 from leaguekit.league.ties import describe_order, first_place, payoff_sentence, tie_sentences
-from leaguekit.league.tournaments import describe_round
 from leaguekit.protocol.fields import Count, RoundId
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import (

@@ -6,8 +6,8 @@ import logging
 from functools import lru_cache
 
 from leaguekit.agents.calls import claimed_identity, ping
+from leaguekit.league.commands.registration import Applicant, Rejected
 from leaguekit.league.endpoints import is_same_server, parse_endpoint
-from leaguekit.league.registration import Applicant, Rejected
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import Role

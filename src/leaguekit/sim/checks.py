@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leaguekit.league import events as e
-from leaguekit.league.audit import Audit
+from leaguekit.league.audit.log_audit import Audit
+from leaguekit.league.commands.rounds import match_count
 from leaguekit.league.fold import fold
 from leaguekit.league.outcomes import record_name
-from leaguekit.league.rounds import match_count
 from leaguekit.league.state import League
 from leaguekit.manager.pairing_engine import Py4Swiss, installed_version
 from leaguekit.protocol.ids import match_conversation

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from leaguekit.league.commands.tournaments import late_player_fault
 from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.state import League
-from leaguekit.league.tournaments import late_player_fault
 from leaguekit.manager import operator
 from leaguekit.manager.manager import Manager
 from leaguekit.protocol.rpc import request

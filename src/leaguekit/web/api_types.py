@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from leaguekit.league.figures import Mark
+from leaguekit.league.analysis.figures import Mark
 from leaguekit.league.pairings import View
 from leaguekit.protocol.fields import AgentState, LeagueState, MatchState, ResultStatus
 from leaguekit.protocol.ids import Role

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from leaguekit.league.figures import Figures, PlayerFigures, signed
+from leaguekit.league.analysis.figures import Figures, PlayerFigures, signed
 from leaguekit.web.markup import escape_text
 
 WIDTH, HEIGHT = 760, 340

@@ -8,7 +8,7 @@ from time import perf_counter, sleep
 from typing import NamedTuple
 
 from leaguekit.agents.world import World
-from leaguekit.league.figures import figures
+from leaguekit.league.analysis.figures import figures
 from leaguekit.league.snapshot import restore, save
 from leaguekit.web import pages
 from leaguekit.web.page_types import FiguresPage

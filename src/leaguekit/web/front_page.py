@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from leaguekit.league.figures import mark, matches_of
+from leaguekit.league.analysis.figures import mark, matches_of
 from leaguekit.league.pairings import stages, view_of
 from leaguekit.league.records import Match
 from leaguekit.league.state import League

@@ -15,11 +15,11 @@ from leaguekit.games.base import Moves, Side
 from leaguekit.games.pictures import name_players, picture_of
 from leaguekit.games.records import positions, steps_from_choices
 from leaguekit.league import events as e
-from leaguekit.league.figures import matches_of
+from leaguekit.league.analysis.figures import matches_of
+from leaguekit.league.audit.transcripts import check_transcript
 from leaguekit.league.outcomes import judge, read_record, record_name
 from leaguekit.league.records import Match, Outcome
 from leaguekit.league.state import League
-from leaguekit.league.transcripts import check_transcript
 from leaguekit.manager.ledger import Ledger
 from leaguekit.match.draw import opens
 from leaguekit.match.move_messages import MOVE_MESSAGES

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import field
 
-from leaguekit.league.figures import Mark
+from leaguekit.league.analysis.figures import Mark
 from leaguekit.protocol.fields import AgentState
 from leaguekit.web.api_types import (
     AgentListRow,

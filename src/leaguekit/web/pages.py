@@ -9,7 +9,7 @@ from itertools import islice
 
 from msgspec import structs
 
-from leaguekit.league.figures import Figures, mark, matches_of, points_after_rounds
+from leaguekit.league.analysis.figures import Figures, mark, matches_of, points_after_rounds
 from leaguekit.league.pairings import points_before
 from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Match, Player, Referee, agent_order

@@ -15,15 +15,15 @@ from msgspec import UNSET
 from leaguekit.games import find_game
 from leaguekit.league import events as e
 from leaguekit.league import queries
+from leaguekit.league.commands.rounds import available_referees
+from leaguekit.league.commands.tournaments import draws_more
 from leaguekit.league.evidence import read_evidence
 from leaguekit.league.pairings import advancement, view_of, visible_stages
 from leaguekit.league.records import Player, Referee
-from leaguekit.league.rounds import available_referees
 from leaguekit.league.sentences import registered_id, sentence
 from leaguekit.league.standings import PlacedRow, Table
 from leaguekit.league.state import League
 from leaguekit.league.ties import describe_order, first_place, payoff_sentence, tie_sentences
-from leaguekit.league.tournaments import draws_more
 from leaguekit.manager.league_runner import LeagueRunner
 from leaguekit.protocol import times
 from leaguekit.protocol.plain_text import remove_addresses

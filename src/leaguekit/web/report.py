@@ -16,7 +16,7 @@ from msgspec import UNSET
 import leaguekit
 from leaguekit.games import find_game
 from leaguekit.games.pictures import game_picture, name_players
-from leaguekit.league.figures import Figures, Mark, Meeting, PlayerFigures, signed
+from leaguekit.league.analysis.figures import Figures, Mark, Meeting, PlayerFigures, signed
 from leaguekit.league.pairings import Pairing, Stage, advancement, points_before, stages, tally, view_of
 from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Match

@@ -11,7 +11,7 @@ from starlette.types import Receive
 
 from leaguekit.agents.world import World
 from leaguekit.league import events as e
-from leaguekit.league.figures import figures
+from leaguekit.league.analysis.figures import figures
 from leaguekit.league.flat_tables import LeagueTables
 from leaguekit.manager.ledger import PAGE, Ledger
 from leaguekit.protocol.decoding import decode, of_type

@@ -18,8 +18,8 @@ from math import erfc, sqrt
 from operator import mul
 from typing import NamedTuple
 
-from leaguekit.league.linear_algebra import CancelCheck, Matrix, cholesky, never_cancel, solve
-from leaguekit.league.ratings import Played
+from leaguekit.league.analysis.linear_algebra import CancelCheck, Matrix, cholesky, never_cancel, solve
+from leaguekit.league.analysis.ratings import Played
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS
 
 # With more players or decided matches than this, the distribution is taken as chi-square. In a round-robin the

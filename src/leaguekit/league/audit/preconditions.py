@@ -14,14 +14,14 @@ from typing import Any
 import msgspec
 
 from leaguekit.league import events as e
+from leaguekit.league.commands.results import MAX_FAILURES, MAX_VOIDS, validate_result
+from leaguekit.league.commands.tournaments import late_player_fault, needs_draw
 from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.names import confusable_forms
 from leaguekit.league.outcomes import Discrepancy
 from leaguekit.league.records import Match, Player, Referee
-from leaguekit.league.results import MAX_FAILURES, MAX_VOIDS, validate_result
 from leaguekit.league.settings import CHANGEABLE, changed_settings
 from leaguekit.league.state import League, id_order
-from leaguekit.league.tournaments import late_player_fault, needs_draw
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerId, RefereeId
 from leaguekit.protocol.messages import MatchResult

@@ -16,12 +16,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from msgspec import UNSET, structs
 
 from leaguekit.league import names
-from leaguekit.league.access import seat_of
+from leaguekit.league.commands.access import seat_of
+from leaguekit.league.commands.tournaments import late_player_fault
 from leaguekit.league.endpoints import canonical_endpoint, is_same_host, is_same_server, parse_endpoint
 from leaguekit.league.events import Event, PlayerRegistered, RefereeRegistered
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.state import League
-from leaguekit.league.tournaments import late_player_fault
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import ProtocolError, documented_number
 from leaguekit.protocol.ids import OLDEST_VERSION, PROTOCOL_VERSION, Role, is_supported_version, player_id, referee_id

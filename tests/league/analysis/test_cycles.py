@@ -7,11 +7,11 @@ from itertools import combinations, permutations
 
 import pytest
 
-from leaguekit.league.cycles import MAX_PLAYERS, Cycles, _Graph, find_cycles
-from leaguekit.league.figures import _cycle_sentence, _side_sentence
-from leaguekit.league.linear_algebra import never_cancel
-from leaguekit.league.ratings import Difference, Played
-from tests.league.test_ratings import simulated
+from leaguekit.league.analysis.cycles import MAX_PLAYERS, Cycles, _Graph, find_cycles
+from leaguekit.league.analysis.figures import _cycle_sentence, _side_sentence
+from leaguekit.league.analysis.linear_algebra import never_cancel
+from leaguekit.league.analysis.ratings import Difference, Played
+from tests.league.analysis.test_ratings import simulated
 
 
 def claims(number: int, players: int, spread: float, ties: float, legs: int, side: float) -> int:

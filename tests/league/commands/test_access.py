@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from leaguekit.league import commands
-from leaguekit.league.access import seat_of
 from leaguekit.league.commands import Rejected
+from leaguekit.league.commands.access import seat_of
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
 from tests.league.play import Play

@@ -14,13 +14,13 @@ from msgspec import UNSET, Struct
 from leaguekit.formats.base import Drawn, PairingEngine
 from leaguekit.games.base import Moves
 from leaguekit.league import events as e
+from leaguekit.league.audit.preconditions import ImpossibleEvent, check_preconditions
+from leaguekit.league.audit.recount import CountedResult, RecountedRow, count_result, recount_table
+from leaguekit.league.audit.transcripts import check_transcript
+from leaguekit.league.commands.tournaments import drawn_by, tournament
 from leaguekit.league.fold import apply
 from leaguekit.league.outcomes import Discrepancy, judge, read_record
-from leaguekit.league.preconditions import ImpossibleEvent, check_preconditions
-from leaguekit.league.recount import CountedResult, RecountedRow, count_result, recount_table
 from leaguekit.league.state import League
-from leaguekit.league.tournaments import drawn_by, tournament
-from leaguekit.league.transcripts import check_transcript
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError

@@ -11,12 +11,12 @@ from leaguekit.formats.base import Drawn, Format
 from leaguekit.formats.knockout import Knockout
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
-from leaguekit.league.audit import Audit
+from leaguekit.league.audit.log_audit import Audit
+from leaguekit.league.commands.tournaments import draws_more
 from leaguekit.league.fold import fold
 from leaguekit.league.sentences import sentence
 from leaguekit.league.settings import Settings, format_fault, plain_format
 from leaguekit.league.snapshot import restore, save
-from leaguekit.league.tournaments import draws_more
 from leaguekit.manager.pairing_engine import Py4Swiss
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import NextMatch

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 import msgspec
 
 from leaguekit.league import events as e
+from leaguekit.league.commands.results import known_match, validate_result
+from leaguekit.league.commands.rounds import completion_events
+from leaguekit.league.commands.tournaments import late_player_fault, objection
 from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.names import confusable_forms
 from leaguekit.league.records import Departure, Match
-from leaguekit.league.results import known_match, validate_result
-from leaguekit.league.rounds import completion_events
 from leaguekit.league.settings import (
     CHANGEABLE,
     LIMITS,
@@ -22,7 +23,6 @@ from leaguekit.league.settings import (
     unknown_setting,
 )
 from leaguekit.league.state import League
-from leaguekit.league.tournaments import late_player_fault, objection
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchResult
 

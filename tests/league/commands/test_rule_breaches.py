@@ -6,8 +6,8 @@ import pytest
 from msgspec import UNSET
 
 from leaguekit.league import commands
+from leaguekit.league.commands.rule_breaches import FORMS, MAX_RULES
 from leaguekit.league.events import FormLearned, ResultRecorded, RulesBroken, decode
-from leaguekit.league.rule_breaches import FORMS, MAX_RULES
 from leaguekit.protocol.fields import INT32_MAX
 from leaguekit.protocol.messages import BrokenRule
 from leaguekit.transport.dialects import forms as dialects

@@ -8,7 +8,7 @@ import time
 import msgspec
 import pytest
 
-from leaguekit.league.figures import Figures, figures, matches_of, signed
+from leaguekit.league.analysis.figures import Figures, figures, matches_of, signed
 from leaguekit.league.state import League
 from tests.league.play import BY_ID, Play, drawn, failed, whole, won
 

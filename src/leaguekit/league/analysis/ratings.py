@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from math import exp, log, sqrt
 from typing import NamedTuple
 
-from leaguekit.league.linear_algebra import CancelCheck, Matrix, cholesky, inverse, never_cancel, solve
+from leaguekit.league.analysis.linear_algebra import CancelCheck, Matrix, cholesky, inverse, never_cancel, solve
 
 # In units of the natural logarithm of wins to losses. Two players in three are within 520 points of the average.
 SPREAD = 3.0

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from leaguekit.league.ratings import Played
-from leaguekit.league.significance import champions_chance, chi_square_tail, equality
-from tests.league.test_ratings import simulated
+from leaguekit.league.analysis.ratings import Played
+from leaguekit.league.analysis.significance import champions_chance, chi_square_tail, equality
+from tests.league.analysis.test_ratings import simulated
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from itertools import cycle
 
 from leaguekit.formats import ScheduledFormat, parse_format
 from leaguekit.league import events as e
+from leaguekit.league.commands.tournaments import seed_players
 from leaguekit.league.records import Match, Round
 from leaguekit.league.settings import Settings, format_fault
 from leaguekit.league.state import League, id_order
-from leaguekit.league.tournaments import seed_players
 from leaguekit.protocol.errors import ProtocolError
 
 # A start with this number of matches takes seconds, and 400 MB.

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from leaguekit.league import audit as audits
 from leaguekit.league import commands
-from leaguekit.league.audit import Audit, Counts
+from leaguekit.league.audit import log_audit as audits
+from leaguekit.league.audit.log_audit import Audit, Counts
+from leaguekit.league.audit.preconditions import check_preconditions
 from leaguekit.league.endpoints import parse_endpoint
-from leaguekit.league.preconditions import check_preconditions
 from leaguekit.league.standings import lot
 from leaguekit.league.state import League
 from tests.league.play import Play, drawn, failed

@@ -14,11 +14,11 @@ from weakref import WeakKeyDictionary
 from msgspec import UNSET, Struct, structs
 
 from leaguekit.games import find_game
-from leaguekit.league.cycles import Cycles, find_cycles
-from leaguekit.league.linear_algebra import CancelCheck, never_cancel
-from leaguekit.league.ratings import Difference, Played, Ratings
+from leaguekit.league.analysis.cycles import Cycles, find_cycles
+from leaguekit.league.analysis.linear_algebra import CancelCheck, never_cancel
+from leaguekit.league.analysis.ratings import Difference, Played, Ratings
+from leaguekit.league.analysis.significance import Equality, champions_chance, equality
 from leaguekit.league.records import Match
-from leaguekit.league.significance import Equality, champions_chance, equality
 from leaguekit.league.standings import WIN_POINTS, PlacedRow
 from leaguekit.league.state import League
 from leaguekit.league.ties import MAX_TIES, describe_order, tie_sentences

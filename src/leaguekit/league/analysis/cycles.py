@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from hashlib import shake_128
 from typing import NamedTuple
 
-from leaguekit.league.linear_algebra import CancelCheck, never_cancel
-from leaguekit.league.ratings import Played
+from leaguekit.league.analysis.linear_algebra import CancelCheck, never_cancel
+from leaguekit.league.analysis.ratings import Played
 
 # The number of leagues that are drawn, and how many of them may have as many cycles as the real one: with the real one
 # itself, this is 5 %.

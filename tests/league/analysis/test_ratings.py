@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from leaguekit.league.linear_algebra import cholesky, inverse, solve
-from leaguekit.league.ratings import POINTS, QUANTILE_975, SIDE_SPREAD, SPREAD, Played, Ratings
+from leaguekit.league.analysis.linear_algebra import cholesky, inverse, solve
+from leaguekit.league.analysis.ratings import POINTS, QUANTILE_975, SIDE_SPREAD, SPREAD, Played, Ratings
 
 FIVE = [
     *(Played("P01", "P02", 1), Played("P01", "P03", 1), Played("P04", "P01", 0), Played("P01", "P05", 0.5)),

@@ -8,10 +8,10 @@ from msgspec import UNSET, structs
 
 from leaguekit.games.base import Moves
 from leaguekit.league import events as e
+from leaguekit.league.commands.rounds import completion_events
+from leaguekit.league.commands.rule_breaches import FORMS, learn_form, note_broken_rules
 from leaguekit.league.outcomes import judge
 from leaguekit.league.records import Match, failures_after
-from leaguekit.league.rounds import completion_events
-from leaguekit.league.rule_breaches import FORMS, learn_form, note_broken_rules
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import ResultStatus
