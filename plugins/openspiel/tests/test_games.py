@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
@@ -115,6 +116,7 @@ def test_the_games_say_whether_they_have_chance_and_what_they_are() -> None:
         ("chess", "grid"),
         ("go(board_size=9)", "grid"),
         ("connect_four", "grid"),
+        ("backgammon", "grid"),
         ("leduc_poker", "text"),
     ],
 )
@@ -146,6 +148,30 @@ def test_the_stones_of_go_are_drawn_as_discs() -> None:
     assert picture is not None
     last = {"text": "●", "colour": "white", "marked": True}
     assert picture["rows"][0][:3] == [{"text": "●", "colour": "black"}, last, ""]
+
+
+def test_every_checker_of_backgammon_is_on_the_point_that_its_moves_name() -> None:
+    for _, (ours, position, _) in zip(range(300), play_beside("backgammon", 5), strict=False):
+        picture = ours.picture(ours.view(position, None))
+        assert picture is not None
+        assert picture_fault(picture) is None
+        above, *rows, below = picture["rows"]
+        points: dict[str, dict[str, int]] = {}
+        for column in [*range(6), *range(7, 13)]:
+            for label, half in ((above[column]["text"], rows[:5]), (below[column]["text"], rows[6:])):
+                cells = [row[column] for row in half if row[column]]
+                counted = [int(one["text"]) for one in cells if one["text"].isdigit()] or [len(cells)]
+                points[label] = {one["colour"]: counted[0] for one in cells}
+        for side, colour, count in (("A", "red", 15), ("B", "yellow", 15)):
+            elsewhere = re.findall(
+                rf"on the bar: (\d+) of {{{side}}}|{{{side}}} has borne off (\d+)", picture["caption"]
+            )
+            on_board = sum(of.get(colour, 0) for of in points.values())
+            assert on_board + sum(int(one or another) for one, another in elsewhere) == count
+            if side in ours.to_move(position):
+                for move in ours.question(position, side).valid_options:
+                    starts = re.findall(r"(?:^| )(\d+)/", move)
+                    assert all(points[start].get(colour) or "Bar" in move for start in starts), move
 
 
 MEN = ("♚♛♜♝♞♟", "♔♕♖♗♘♙", "{B} has White, {A} has Black")

@@ -6,7 +6,7 @@ import re
 from string import ascii_letters, ascii_lowercase
 from typing import Any
 
-from leaguekit.games.pictures import DISC, Colour, cell
+from leaguekit.games.pictures import DISC, RING, Colour, cell
 
 # The position of a game of the chess family: ranks with slashes between them, digits for empty squares.
 # After it, the pieces in hand, or in shogi who moves, and the pieces in hand.
@@ -20,7 +20,7 @@ _OWNERS = {
     "{B} has White, {A} has Black": ("antichess", "chess", "crazyhouse"),
     "{A} has Black, {B} has White": ("go",),
     "{A} has x, {B} has o": (
-        "backgammon", "connect_four", "hex", "lines_of_action", "mnk", "othello", "tic_tac_toe", "ultimate_tic_tac_toe",
+        "connect_four", "hex", "lines_of_action", "mnk", "othello", "tic_tac_toe", "ultimate_tic_tac_toe",
     ),
     "{A} has X, {B} has O": ("amazons",),
     "{A} has o, {B} has x": ("clobber",),
@@ -37,6 +37,11 @@ _LINE = re.compile(r"\s*(\d*)\s*((?:\S ?)+?)\s*\d*\s*")
 _MIN_LINES = 3
 # The end of Kuhn poker: both cards, and what was said.
 _KUHN_END = re.compile(r"([0-2]) ([0-2]) ([pb]*)")
+# Backgammon: twelve lines with the bar in their middle, and lines such as "Dice: 36".
+_POINTS = re.compile(r"\|([xo.\d ]{6})\|([xo.\d ]{6})\|")
+_POINT_LINES = 11
+_FACTS = re.compile(r"(?:^|, )(Turn|Dice|Bar|X|O): ?(\w*)", re.MULTILINE)
+_CHECKERS: dict[str, tuple[str, Colour]] = {"x": (DISC, "red"), "o": (RING, "yellow")}
 # The content of a cell. Lines with other characters are sentences or frames.
 _CELLS = frozenset(".+-_?*@#" + ascii_letters)
 
@@ -44,7 +49,7 @@ _CELLS = frozenset(".+-_?*@#" + ascii_letters)
 def picture_of(name: str, view: dict[str, Any]) -> dict[str, Any]:
     """A view of a game as a picture: as a board where there is one, otherwise as text."""
     text = _text_of(view)
-    board = _chess_board(name, text) or _board(text)
+    board = _chess_board(name, text) or (_backgammon(text) if name == "backgammon" else None) or _board(text)
     if board is None:
         return {"kind": "text", "text": text[:5_000] or "hidden until the end"} | _caption(name)
     _mark_last(board, view.get("last"))
@@ -82,6 +87,43 @@ def kuhn_poker(view: dict[str, Any]) -> dict[str, Any]:
     words = [f"{{{'AB'[turn % 2]}}} {'bets' if word == 'b' else 'passes'}" for turn, word in enumerate(said)]
     hands = [{"label": label, "cards": [card]} for label, card in zip(("{A}", "{B}"), cards, strict=True)]
     return {"kind": "cards", "hands": hands, "caption": ", ".join(words)}
+
+
+def _backgammon(text: str) -> dict[str, Any] | None:
+    """The board of backgammon. The points have the numbers that they have for the side that moves."""
+    lines, facts = _POINTS.findall(text), dict(_FACTS.findall(text))
+    if len(lines) != _POINT_LINES:
+        return None
+    high, low = [*range(13, 25)], [*range(12, 0, -1)]
+    above, below = (low, high) if facts.get("Turn") == "x" else (high, low)
+    half = _POINT_LINES // 2
+    # The bar is between the sixth and the seventh column, and no checker of it is in the text.
+    columns = [*zip(*(f"{left} {right}" for left, right in lines), strict=True)]
+    checkers = [[*_checkers(column[:half]), "", *_checkers(column[half + 1 :])] for column in columns]
+    top, bottom = (
+        [cell(str(point), "grey") if point else "" for point in (*points[:6], 0, *points[6:])]
+        for points in (above, below)
+    )
+    said = "{A} has red ●, {B} has yellow ○"
+    if dice := facts.get("Dice"):
+        said += f"; dice: {' and '.join(dice)}"
+    for mark, side in (("x", "{A}"), ("o", "{B}")):
+        if count := facts.get("Bar", "").count(mark):
+            said += f"; on the bar: {count} of {side}"
+        if facts.get(mark.upper(), "0") != "0":
+            said += f"; {side} has borne off {facts[mark.upper()]}"
+    rows = [top, *map(list, zip(*checkers, strict=True)), bottom]
+    return {"kind": "grid", "rows": rows, "caption": said}
+
+
+def _checkers(column: tuple[str, ...]) -> list[Any]:
+    """Half a column of backgammon. A digit is the number of checkers on a high stack of one colour."""
+    owner = next((mark for mark in column if mark in _CHECKERS), "")
+    cells: list[Any] = []
+    for mark in column:
+        piece, colour = _CHECKERS.get(mark if mark in _CHECKERS else owner, ("", None))
+        cells.append("" if mark in ". " else cell(mark if mark.isdigit() else piece, colour))
+    return cells
 
 
 def _text_of(view: dict[str, Any]) -> str:
