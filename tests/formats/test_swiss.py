@@ -147,15 +147,39 @@ def test_a_report_of_every_round_is_read_back() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("001    2      B", "the players' numbers must be 1, 2, 3"),
+        ("001    2      B\n001    2      C", "player 2 is there twice"),
         ("001    x      B", "not a tournament report file that can be read"),
         ("001    1      B", "not a tournament report file that can be read"),
         (f"001    1      {'B':33}{'':33} 9.0    1", "player 1 has 9 points, and its results give 0"),
+        (f"001    1      {'B':33}{'':33} 1.0    1     2 w 1", "players 1 and 2 do not agree about round 1"),
+        ("XXP 1 2", "the line 'XXP 1 2' is not supported"),
+        ("XXA    1  1.0", "the line 'XXA    1  1.0' is not supported"),
     ],
 )
 def test_what_is_not_a_report_is_refused(text: str, why: str) -> None:
     with pytest.raises(FormatError, match=why):
         trf.read(text)
+
+
+def test_reports_of_other_programs_are_read() -> None:
+    """Numbers are missing, forfeits have no side, byes are forfeits without an opponent, and ranks decide the order."""
+    row = "001 {:4}      {:33} {:4}{:28}{:4.1f} {:4}  {}".format
+    rows = [
+        row(7, "G", "", "", 2.0, "", "   2 - +     4 w 1"),
+        row(2, "B", "", "", 0.5, "", "   7 - -  0000 - ="),
+        row(4, "D", 1500, "", 1.0, 2, "0000 - +     7 b 0"),
+        row(9, "I", "", "", 0.0, "", "0000 - -"),
+    ]
+    report = trf.read("\ufeff" + "\r\n".join(["012 Cup", *rows]))
+    assert report.tournament.entrants == ("2", "4", "7", "9")
+    assert report.players["4"] == trf.PlayerInfo("D", 1500, 2)
+    assert report.players["7"] == trf.PlayerInfo("G")
+    first, second = report.tournament.rounds
+    assert first == PastRound((Game("2", "7", (0, 3), forfeit=True),), {"4": "bye"})
+    assert second == PastRound((Game("7", "4", (3, 0)),), {"2": "half_point"})
+    by_rank = trf.read("\n".join(["XXC rank black1", *rows]))
+    assert by_rank.tournament.entrants == ("7", "2", "4", "9")
+    assert by_rank.a_first is False
 
 
 def test_the_points_of_fide_need_no_line_of_their_own() -> None:

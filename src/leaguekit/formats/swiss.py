@@ -85,10 +85,15 @@ class Swiss(Format):
 def without_late_players(tournament: Tournament) -> Tournament:
     """The tournament of the players that are in it by now. A late player gets its pairing number when it comes."""
     seen = {player for past in tournament.rounds for game in past.games for player in (game.a, game.b)}
-    seen.update(player for past in tournament.rounds for player in past.byes)
+    # A bye that a player has asked for does not give it a number.
+    seen.update(player for past in tournament.rounds for player, bye in past.byes.items() if bye == "bye")
     seen.update(tournament.active())
     entrants = tuple(player for player in tournament.entrants if player in seen)
-    return tournament._replace(entrants=entrants, starters=tournament.start_size)
+    rounds = tuple(
+        past._replace(byes={player: bye for player, bye in past.byes.items() if player in seen})
+        for past in tournament.rounds
+    )
+    return tournament._replace(entrants=entrants, rounds=rounds, starters=tournament.start_size)
 
 
 def has_a_first(tournament: Tournament) -> bool:

@@ -16,9 +16,14 @@ FIDE_SCORING = Scoring(win=10, draw=5, bye=10)
 _BYES: dict[Bye, str] = {"bye": "U", "full_point": "F", "half_point": "H", "absent": "Z"}
 _PLAYED = {WIN: "1", DRAW: "=", LOSS: "0"}
 _FORFEITED = {WIN: "+", LOSS: "-"}
+# A bye by its sign; some programs write one as a win, a draw or a loss without an opponent.
+_BYE_SIGNS: dict[str, Bye] = {sign: bye for bye, sign in _BYES.items()} | {"+": "bye", "=": "half_point", "-": "absent"}
+# Lines that change pairings in a way that a league does not know: accelerated points, and pairs that may not meet.
+_UNSUPPORTED = ("XXA", "XXP", "250", "260")
 _POINTS = {"1": WIN, "W": WIN, "+": WIN, "=": DRAW, "D": DRAW, "0": LOSS, "L": LOSS, "-": LOSS}
 # The columns of a player's line.
-_NUMBER, _NAME, _RATING, _POINTS_AT, _RESULTS = slice(4, 8), slice(14, 47), slice(48, 52), slice(80, 84), 91
+_NUMBER, _NAME, _RATING, _POINTS_AT, _RANK = slice(4, 8), slice(14, 47), slice(48, 52), slice(80, 84), slice(85, 89)
+_RESULTS = 91
 _RESULT_WIDTH = 10
 MAX_NAME = 33
 MAX_PLAYERS = 9_999
@@ -95,8 +100,11 @@ class Report(NamedTuple):
 def read(text: str) -> Report:
     """The tournament of a file. Players are called by their numbers. Raises FormatError."""
     lines: dict[str, list[str]] = {}
-    for line in text.splitlines():
+    for line in text.removeprefix("\ufeff").splitlines():
         lines.setdefault(line[:3], []).append(line)
+    for code in _UNSUPPORTED:
+        if code in lines:
+            raise FormatError(f"the line {lines[code][0].strip()!r} is not supported")
     try:
         return _read(lines)
     except (ValueError, KeyError, IndexError) as error:
@@ -104,22 +112,22 @@ def read(text: str) -> Report:
 
 
 def _read(lines: dict[str, list[str]]) -> Report:
-    rows = sorted(lines.get("001", []), key=lambda line: int(line[_NUMBER]))
+    words = [word for line in lines.get("XXC", []) for word in line[4:].split()]
+    rows = lines.get("001", [])
+    if "rank" not in words:
+        rows = sorted(rows, key=lambda line: int(line[_NUMBER]))
     entrants = [str(int(line[_NUMBER])) for line in rows]
-    if entrants != [str(number) for number in range(1, len(rows) + 1)]:
-        raise FormatError("the players' numbers must be 1, 2, 3 …")
+    if twice := next((name for name in entrants if entrants.count(name) > 1), None):
+        raise FormatError(f"player {twice} is there twice")
     results = {name: [*_cells(line[_RESULTS:])] for name, line in zip(entrants, rows, strict=True)}
     count = max(map(len, results.values()), default=0)
     rounds = tuple(_past_round(results, index) for index in range(count))
     scoring = _scoring(lines)
     out = frozenset(str(int(one)) for line in lines.get("XXZ", []) for one in line[4:].split())
-    firsts = {"white1": True, "black1": False}
-    words = [word for line in lines.get("XXC", []) for word in line[4:].split() if word in firsts]
-    players = {
-        name: PlayerInfo(line[_NAME].strip(), int(line[_RATING]) if line[_RATING].strip() else None, int(line[85:89]))
-        for name, line in zip(entrants, rows, strict=True)
-    }
+    first_sides = [word == "white1" for word in words if word in ("white1", "black1")]
+    players = {}
     for name, line in zip(entrants, rows, strict=True):
+        players[name] = PlayerInfo(line[_NAME].strip(), _number(line[_RATING]), _number(line[_RANK]))
         stated, found = _tenths(line[_POINTS_AT]), _sum_points(name, rounds, scoring)
         if stated != found:
             raise FormatError(f"player {name} has {stated / 10:g} points, and its results give {found / 10:g}")
@@ -127,7 +135,7 @@ def _read(lines: dict[str, list[str]]) -> Report:
     return Report(
         Tournament(tuple(entrants), rounds, out=out, scoring=scoring),
         stated_rounds[0] if stated_rounds else None,
-        firsts[words[0]] if words else None,
+        first_sides[0] if first_sides else None,
         players,
     )
 
@@ -147,6 +155,10 @@ def _tenths(points: str) -> int:
     return round(float(points) * 10)
 
 
+def _number(text: str) -> int | None:
+    return int(text) if text.strip() else None
+
+
 def _cells(text: str) -> Iterator[tuple[str, str, str]]:
     """The results of a line: the opponent's number, the side, and the sign of the result."""
     for start in range(0, len(text.rstrip()), _RESULT_WIDTH):
@@ -157,15 +169,17 @@ def _cells(text: str) -> Iterator[tuple[str, str, str]]:
 def _past_round(results: dict[str, list[tuple[str, str, str]]], index: int) -> PastRound:
     games: list[Game] = []
     byes: dict[str, Bye] = {}
-    kinds = {sign: kind for kind, sign in _BYES.items()}
-    for player, cells in results.items():
-        other, side, sign = cells[index] if index < len(cells) else ("0000", "-", "Z")
-        if sign in kinds:
-            byes[player] = kinds[sign]
-        elif side == "w":
-            opponent = str(int(other))
-            points = _POINTS[sign], _POINTS[results[opponent][index][2]]
-            games.append(Game(player, opponent, points, sign in "+-"))
+    absent = ("0000", "-", "Z")
+    cells = {player: one[index] if index < len(one) else absent for player, one in results.items()}
+    for player, (number, side, sign) in cells.items():
+        other = str(int(number))
+        if other == "0":
+            byes[player] = _BYE_SIGNS[sign]
+        elif int(cells.get(other, absent)[0]) != int(player):
+            raise FormatError(f"players {player} and {other} do not agree about round {index + 1}")
+        # A forfeit may have no sides.
+        elif side == "w" or (side != "b" and int(player) < int(other)):
+            games.append(Game(player, other, (_POINTS[sign], _POINTS[cells[other][2]]), sign in "+-"))
     return PastRound(tuple(games), {player: bye for player, bye in byes.items() if bye != "absent"})
 
 
