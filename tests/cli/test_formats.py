@@ -137,7 +137,8 @@ def test_a_league_in_a_format_of_a_file_is_verified_and_reported_with_this_file(
     ("text", "code", "why"),
     [
         ("none.py:Duel", None, "There is no file '.*none.py'"),
-        ("mine.py:Duel", "x = 1", "mine.py:Duel is not a subclass of leaguekit.formats.Format"),
+        ("mine.py:Duel", "x = 1", "there is no class 'Duel' in .*mine.py"),
+        ("mine.py:Duel", "Duel = 1", "mine.py:Duel is not a subclass of leaguekit.formats.Format"),
         ("mine.py:Duel", "x = ", "mine.py' cannot be imported: SyntaxError"),
         (
             "mine.py:Duel",

@@ -25,7 +25,9 @@ def load_format(text: str, name: str = "") -> None:
         module = load_file(Path(file))
     except ModuleNotLoaded as error:
         raise FormatError(str(error)) from error
-    found = checked_format(getattr(module, class_name, None), f"{file}:{class_name}")
+    if not hasattr(module, class_name):
+        raise FormatError(f"there is no class {class_name!r} in {file}")
+    found = checked_format(getattr(module, class_name), f"{file}:{class_name}")
     # The settings of a league call it by this name.
     FORMATS[name] = type(found.__name__, (found,), {"name": name, "__module__": found.__module__})
 
