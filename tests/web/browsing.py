@@ -45,6 +45,11 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# The compressed bytes of each file that a page has loaded.
+SIZES = (
+    "['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))"
+    ".filter(one => !one.name.endsWith('/events')).map(one => one.encodedBodySize)"
+)
 PHONE, DESK = (390, 800), (1280, 860)
 
 
@@ -198,10 +203,7 @@ def loaded(browser: Browser, base: str) -> tuple[list[int], float]:
     page = context.new_page()
     page.goto(base)
     expect(page.locator(".standings tbody tr")).to_have_count(100)
-    sizes = page.evaluate(
-        "['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))"
-        ".filter(one => !one.name.endsWith('/events')).map(one => one.transferSize)"
-    )
+    sizes = page.evaluate(SIZES)
     shown_after = page.evaluate("performance.getEntriesByName('shown')[0].startTime")
     context.close()
     return sizes, shown_after

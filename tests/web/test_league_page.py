@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from queue import Queue
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from leaguekit.league import commands
+from leaguekit.protocol.messages import MatchProgress
 from tests.league.play import BY_ID, Play, drawn
 from tests.web.browsing import DESK, PHONE, Visit, chromium, served
+from tests.web.test_pictures import reported
 
 GATEWAY = "http://127.0.0.1:8200/"
 
@@ -181,6 +185,85 @@ def test_the_reader_s_own_player_is_marked_and_remembered(browser: Browser, tmp_
         expect(page.get_by_role("button", name="Follow this player")).to_have_attribute("aria-pressed", "false")
         expect(visit.open().locator("section.own")).to_have_count(0)
         assert page.evaluate("JSON.stringify(localStorage)") == "{}"
+        visit.ended()
+
+
+@pytest.mark.long
+def test_a_match_in_play_shows_who_thinks_and_one_that_is_held_waits_for_the_operator(
+    browser: Browser, tmp_path: Path
+) -> None:
+    play = Play(players=6, referees=2, tie_breaks=BY_ID).begin()
+    play.play_round()
+    play.announce()
+    play.assign()
+    held, *others = play.in_play
+    for attempt in (1, 2, 3):
+        play.do(commands.void_attempt(play.league, held, attempt, "late", play.now))
+        play.assign()
+    reports: Queue[MatchProgress] = Queue()
+    for match_id in others:
+        missing = [play.match(match_id).a]
+        reports.put(
+            reported(play, match_id, missing=missing, try_number=2, max_tries=3, deadline="2099-01-01T00:00:00Z")
+        )
+    with served(play.log, play.settings, tmp_path, reports) as base:
+        visit = Visit(browser, base)
+        page = visit.open()
+        asked = page.locator(".playing .asked")
+        expect(asked).to_have_count(len(others))
+        expect(asked.first).to_contain_text("thinks")
+        expect(asked.first.locator(".left")).to_contain_text(":")
+        expect(page.locator(".playing li").first).to_contain_text("try 2 of 3")
+        # Only what is not shown in the cards is said above them, and with names.
+        waits = page.locator(".opening > .notice")
+        expect(waits).to_contain_text("Waits for the operator: Agent")
+        expect(waits).not_to_contain_text("try 2")
+        expect(page.locator(".lead")).to_contain_text("share the lead")
+        expect(page.locator(".next li")).to_contain_text("waits for the operator")
+        page = visit.open(f"agents/{play.match(held).a}")
+        expect(page.locator("main")).to_contain_text("Next: round 2, against")
+        expect(page.locator("main")).to_contain_text("it waits for the operator")
+        expect(page.locator("main")).to_contain_text("Last: ")
+        visit.ended()
+
+
+@pytest.mark.long
+def test_in_a_bracket_nobody_leads_before_its_end(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=8, referees=4, format="knockout", seed_hex="5e" * 32).begin()
+    play.play_round()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        page = visit.open()
+        expect(page.locator(".standings tbody tr")).to_have_count(8)
+        page.wait_for_load_state("networkidle")
+        for part in (".lead", ".certainty", "tr.first"):
+            expect(page.locator(part)).to_have_count(0)
+        visit.ended()
+
+
+@pytest.mark.long
+def test_the_bar_of_a_swiss_counts_the_rounds_that_are_not_drawn(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=8, referees=4, format="swiss(rounds=3)").begin()
+    play.play_round()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        bar = visit.open().get_by_label("Matches played")
+        expect(bar).to_have_attribute("value", "4")
+        expect(bar).to_have_attribute("max", "12")
+        visit.ended()
+
+
+@pytest.mark.long
+def test_on_a_phone_the_form_is_below_the_name_and_a_player_can_be_followed(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=6, referees=3).begin()
+    play.play_round()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=(375, 800))
+        page = visit.open()
+        expect(page.locator("th .marks").first).to_be_visible()
+        expect(page.locator("td .marks").first).to_be_hidden()
+        page.get_by_role("button", name="Follow Agent 2").click()
+        expect(page.locator("tr.own")).to_have_attribute("data-key", "P02")
         visit.ended()
 
 

@@ -8,18 +8,21 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from leaguekit.league import commands
+from leaguekit.protocol.messages import MatchProgress
 from tests.league.play import Play, whole
 from tests.recovery.league_programs import LeaguePrograms, table
 from tests.web.browsing import (
     ADMIN,
     DESK,
     PHONE,
+    SIZES,
     Visit,
     chromium,
     expected_table,
@@ -29,6 +32,7 @@ from tests.web.browsing import (
     served,
 )
 from tests.web.test_pages import ROUTES, renamed
+from tests.web.test_pictures import reported
 
 pytestmark = pytest.mark.long
 
@@ -189,6 +193,29 @@ def test_a_league_of_100_loads_within_40_kb(browser: Browser, tmp_path: Path) ->
         sizes, _ = loaded(browser, base)
         assert len(sizes) > 5
         assert sum(sizes) + snapshot < MAX_BYTES, (sizes, snapshot)
+
+
+def test_so_does_one_in_play_with_boards_and_pairings(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=100, referees=10, format="swiss").begin()
+    for _ in range(3):
+        play.play_round()
+        play.draw()
+        play.announce()
+    play.assign()
+    reports: Queue[MatchProgress] = Queue()
+    picture = {"kind": "grid", "rows": [["●", "", "○"] * 2] * 6}
+    for name in play.in_play:
+        reports.put(reported(play, name, picture=picture, missing=[play.match(name).a]))
+    with served(play.log, play.settings, tmp_path, reports) as base:
+        visit = Visit(browser, base)
+        page = visit.open()
+        expect(page.locator(".playing .picture")).to_have_count(8)
+        expect(page.locator(".round")).to_be_visible()
+        expect(page.locator(".certainty")).to_be_visible()
+        sizes = page.evaluate(SIZES)
+        snapshot = _compressed_size(f"{base}/api/live")
+        assert sum(sizes) + snapshot < MAX_BYTES, (sizes, snapshot)
+        visit.ended()
 
 
 def _compressed_size(url: str) -> int:

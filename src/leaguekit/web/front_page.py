@@ -14,7 +14,7 @@ from leaguekit.web.rows import match_row, winner_of
 
 MAX_FORM = 5
 MAX_UPCOMING = 6
-# A surprise is looked for among the matches of this number of players.
+# A surprise is looked for among the matches of this number of players, or of the upper half of the table.
 MAX_FAVOURITES = 10
 # Leagues of more players have a report by `league report` only: to make it takes long, and it is large.
 MAX_REPORTED_PLAYERS = 100
@@ -79,7 +79,7 @@ def _surprise(league: League) -> Iterator[tuple[Match, str]]:
     table = league.table.standings()
     lost = [
         (table[winner].rank - table[favourite].rank, match, favourite, winner)
-        for favourite in islice(table, MAX_FAVOURITES)
+        for favourite in islice(table, min(MAX_FAVOURITES, (len(table) + 1) // 2))
         for match in matches_of(league, favourite)
         if _was_played(match) and (winner := winner_of(match)) is not None and winner != favourite
     ]

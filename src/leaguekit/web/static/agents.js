@@ -1,6 +1,7 @@
 // All agents, and one of them: its record, its answer times, what went wrong, and what its author needs to fix.
 
 import { timesChart, widthOf } from "./charts.js";
+import { soon } from "./cards.js";
 import { h, matchLink, name, show, table, agentLabel } from "./elements.js";
 import { follow, followed } from "./reader.js";
 import { matchTable } from "./rounds.js";
@@ -103,6 +104,7 @@ function refused({ refused: found }) {
 
 function one(main, data, live) {
   const { agent, version, registered_at: since, out_reason: reason } = data;
+  const fixes = agent.role === "player" ? toFix(data) : data.to_fix.map((advice) => h("p.notice", advice));
   show(
     main,
     h("h1", { tabindex: "-1" }, name(agent.name), " ", h("span.id", agent.id)),
@@ -117,13 +119,14 @@ function one(main, data, live) {
       agent.playing.length > 0 && [", now in ", agent.playing.map((match) => [matchLink(match), " "])],
     ),
     data.record && record(data),
-    agent.role === "player" && toFix(data),
-    agent.role === "referee" && data.to_fix.map((advice) => h("p.notice", advice)),
+    data.record && live && soon(data, live),
+    data.to_fix.length > 0 && fixes,
+    matches("played", agent.role === "player" ? "Matches played" : "Matches refereed", data.played, data.total_played),
+    matches("to-come", "Matches to come", data.to_come, data.total_to_come),
+    data.to_fix.length === 0 && fixes,
     errors(data),
     violations(data),
     data.times && data.times.answers > 0 && times(data, widthOf(main, 760)),
-    matches("to-come", "Matches to come", data.to_come, data.total_to_come),
-    matches("played", agent.role === "player" ? "Matches played" : "Matches refereed", data.played, data.total_played),
   );
 }
 

@@ -1,10 +1,10 @@
 // Matches on the front page: those in play, those that come next, the latest results, and those of one's own player.
 
 import { get, Refused } from "./data.js";
-import { h, name, withNames } from "./elements.js";
+import { h, name, screenReaderText, withNames } from "./elements.js";
 import { followed, lazy, redraw } from "./reader.js";
 import { form } from "./standings.js";
-import { countdown, isAhead, plural, score, stageOf, timeLeft } from "./words.js";
+import { countdown, isAhead, plural, roughly, score, stageOf, statusOf, timeLeft } from "./words.js";
 
 const pictures = lazy(() => import("./pictures.js"));
 
@@ -25,6 +25,14 @@ const player = (agent, ranks) => [
 
 const pair = (match, ranks) =>
   h("a.pair", { href: matchPage(match) }, player(match.a, ranks), h("span.soft", " – "), player(match.b, ranks));
+
+// A sentence with the names of the players in place of the id of each match that is shown here.
+export const withMatches = (sentence, { playing, upcoming, results: ended }) =>
+  sentence.split(/\b(R\d+M\d+)\b/).map((part, place) => {
+    const match = playing[part] ?? upcoming?.[part] ?? ended[part];
+    if (match) return pair(match, new Map());
+    return place % 2 ? h("a", { href: `#/matches/${part}` }, part) : part;
+  });
 
 // In play
 
@@ -58,10 +66,27 @@ export function inPlay(live) {
 const card = (match, ranks) => h(
   "li",
   { "data-key": match.match_id },
-  h("p", pair(match, ranks)),
-  h("p.soft.small", stageOrMissing(match), timeLeft(match), match.attempt > 1 && `, attempt ${match.attempt}`),
+  h("a.seats", { href: matchPage(match) }, seat(match, match.a, ranks), seat(match, match.b, ranks)),
+  h(
+    "p.soft.small",
+    match.missing.length === 1 ? number(match) : [stageOf(match.stage), timeLeft(match)],
+    match.attempt > 1 && ` (attempt ${match.attempt})`,
+  ),
   match.picture && pictures()?.boardOf(match.picture, match),
 );
+
+// A player of a match in play. If the match waits for this one alone, its clock is beside it.
+function seat(match, agent, ranks) {
+  const isAsked = match.missing.length === 1 && match.missing[0] === agent.id;
+  return h(
+    "span",
+    { class: isAsked ? "seat asked" : "seat" },
+    h("span", player(agent, ranks)),
+    isAsked && [screenReaderText(" thinks, "), match.deadline && countdown(match.deadline), screenReaderText(" left")],
+  );
+}
+
+const number = ({ try_number: tried, max_tries: most }) => tried > 1 && `try ${tried} of ${most}`;
 
 // A match that waits for one player says for whom.
 export const stageOrMissing = (match) => {
@@ -82,18 +107,33 @@ export function next(live) {
     "section.next",
     { "aria-labelledby": "next" },
     h("h2", { id: "next" }, "What comes next"),
-    h("p", whatIsNext(league, matches, ofRound)),
-    !isShown && h("ul.pairs", matches.map((match) => h("li", { "data-key": match.match_id }, pair(match, ranks)))),
+    h("p", whatIsNext(live, matches, ofRound)),
+    !isShown && h("ul.pairs", matches.map((match) => h(
+      "li",
+      { "data-key": match.match_id },
+      pair(match, ranks),
+      match.status === "held" && h("span.chip", statusOf(match)),
+    ))),
     matches.length > 0 && h("p.small", h("a", { href: `#/rounds/${ofRound}` }, `All of round ${ofRound}`)),
   );
 }
 
-function whatIsNext({ round, paused, starts_at: starts, draws_more: drawsMore }, matches, ofRound) {
+function whatIsNext(live, matches, ofRound) {
+  const { round, paused, starts_at: starts, draws_more: drawsMore } = live.league;
   if (paused) return "The league is paused by its operator.";
   if (starts && isAhead(starts)) return [`Round ${round} begins in `, countdown(starts), "."];
-  if (ofRound > round) return round ? `Round ${ofRound}, as soon as round ${round} is over:` : `Round ${ofRound}:`;
+  if (ofRound > round) return round ? `Round ${ofRound}, as soon as round ${round} is over${lastRound(live)}:` : `Round ${ofRound}:`;
+  if (matches.length > 0 && matches.every((match) => match.status === "held")) return `The rest of round ${round}:`;
   if (matches.length > 0) return `More of round ${round}, as soon as a referee is free:`;
   return drawsMore ? `Round ${round + 1} is drawn when round ${round} is over.` : "This is the last round.";
+}
+
+// How long the round before this one took, if its announcement is among the latest news.
+function lastRound({ news, league: { round } }) {
+  const announced = Object.values(news).filter((one) => one.event === "RoundAnnounced");
+  const [before, last] = announced.sort((one, other) => one.number - other.number).slice(-2);
+  const seconds = last ? (Date.parse(last.at) - Date.parse(before.at)) / 1000 : 0;
+  return seconds < 1 ? "" : ` (round ${round - 1} took ${roughly(seconds)})`;
 }
 
 // Results
@@ -159,9 +199,7 @@ export function own(live) {
   if (!id) return null;
   refresh(live, id);
   if (page?.agent.id !== id || !page.record) return null;
-  const { agent, record, to_come: toCome, played } = page;
-  const now = toCome.find((match) => match.status === "in_play");
-  const later = toCome.find((match) => match.status !== "in_play");
+  const { agent, record } = page;
   return h(
     "section.own",
     { "aria-label": "The player that you follow" },
@@ -173,18 +211,46 @@ export function own(live) {
       h("strong", ` ${plural(record.points, "point")} `),
       form(record.form),
     ),
-    now && h("p", "Plays now: ", h("a", { href: matchPage(now) }, "against ", name(opponent(now, id).name))),
-    later && h("p", "Next: round ", later.round_id, ", against ", name(opponent(later, id).name), ownTime(live.league, later)),
-    !later && live.league.state === "RUNNING_LEAGUE" && h("p", agent.out ? "It has left the league." : "No further match is set."),
-    played[0] && h("p", "Last: ", h("a", { href: matchPage(played[0]) }, inWords(played[0])), ": ", withNames(played[0].reason, played[0].a, played[0].b)),
+    soon(page, live),
   );
 }
 
+// What a player plays now, what comes next, and how its last match went.
+export function soon({ agent, to_come: toCome, played: [last] }, live) {
+  const now = toCome.find((match) => match.status === "in_play");
+  const later = toCome.find((match) => match.status !== "in_play");
+  const against = (match) => ["against ", name(opponent(match, agent.id).name)];
+  return [
+    now && h("p", h("strong", "Plays now: "), h("a", { href: matchPage(now) }, against(now))),
+    live.league.state === "RUNNING_LEAGUE" && h(
+      "p",
+      h("strong", "Next: "),
+      later
+        ? [`round ${later.round_id}, `, h("a", { href: matchPage(later) }, against(later)), ownTime(live, later)]
+        : agent.out ? "it has left the league" : undrawn(live.league),
+      ".",
+    ),
+    last && h(
+      "p",
+      h("strong", "Last: "),
+      h("a", { href: matchPage(last) }, inWords(last)),
+      ": ",
+      withNames(last.reason, last.a, last.b),
+      ".",
+    ),
+  ];
+}
+
+const undrawn = ({ draws_more: drawsMore, view, round }) =>
+  drawsMore && view !== "bracket" ? `round ${round + 1} is drawn when round ${round} is over` : "no further match is set";
+
 const opponent = ({ a, b }, id) => (a.id === id ? b : a);
 
-function ownTime({ round, starts_at: starts, paused }, { round_id: number }) {
+function ownTime(live, { round_id: number, status }) {
+  const { round, starts_at: starts, paused } = live.league;
   if (paused) return "; the league is paused";
-  if (number > round) return `; it begins when round ${number - 1} is over`;
+  if (status === "held") return "; it waits for the operator";
+  if (number > round) return `; it begins when round ${number - 1} is over${lastRound(live)}`;
   return starts && isAhead(starts) ? ["; it begins in ", countdown(starts)] : "; it begins as soon as a referee is free";
 }
 

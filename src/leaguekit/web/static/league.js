@@ -1,7 +1,7 @@
 // The front page: before the league begins, while it is played, and when it is over.
 
 import { h, linked, show, withNamesAndIds } from "./elements.js";
-import { highlights, inPlay, next, own, results } from "./cards.js";
+import { highlights, inPlay, next, own, results, withMatches } from "./cards.js";
 import { lazy } from "./reader.js";
 import { podium, reason, standings } from "./standings.js";
 import { countdown, formatOf, gameOf, isAhead, moment, plural, stateOf, zoned } from "./words.js";
@@ -20,11 +20,12 @@ export function render(main, live) {
   const rows = Object.values(live.standings).sort((one, other) => one.rank - other.rank);
   const { state } = live.league;
   const isOver = state === "LEAGUE_COMPLETED";
-  show(main, opening(live.league, rows), state === "WAITING_FOR_REGISTRATIONS" ? lobby()?.lobby(live, rows) : [
+  show(main, opening(live, rows), state === "WAITING_FOR_REGISTRATIONS" ? lobby()?.lobby(live, rows) : [
     isOver && ending(live, rows),
     own(live),
     !isOver && inPlay(live),
-    Object.keys(live.pairings).length > 0 && pairings()?.pairings(live),
+    // The round that was drawn last says little when it is over.
+    !(isOver && live.league.view === "rounds") && Object.keys(live.pairings).length > 0 && pairings()?.pairings(live),
     h(
       "div.front",
       isOver && standings(live, rows),
@@ -36,9 +37,12 @@ export function render(main, live) {
   if (!reducedMotion.matches) animateRows(main, before);
 }
 
-function opening(league, rows) {
-  const { champion, waits_for: waits, state } = league;
+function opening(live, rows) {
+  const { league } = live;
+  const { champion, state } = league;
   const isOpen = state === "WAITING_FOR_REGISTRATIONS";
+  // What a match in play waits for is shown there.
+  const waits = league.waits_for.filter((what) => !(what.match(/ in (R\d+M\d+): /)?.[1] in live.playing));
   // The number of games in a bracket is not known before its end.
   const rounds = league.view === "bracket" && league.round_label
     ? !champion && league.round_label
@@ -59,7 +63,7 @@ function opening(league, rows) {
     !isOpen && !champion && league.total_matches > 0 &&
       h(
         "p.progress",
-        h("progress", { max: league.total_matches, value: league.matches_played, "aria-label": "Matches played" }),
+        h("progress", { max: allMatches(league), value: league.matches_played, "aria-label": "Matches played" }),
         h(
           "span",
           `${league.matches_played} of ${plural(league.total_matches, "match", "matches")}`,
@@ -69,9 +73,18 @@ function opening(league, rows) {
       ),
     champion && h("p.champion", linked(league.first, champion, ...rows)),
     champion && h("p", reason(league, rows)),
-    !isOpen && waits.length > 0 && h("p.notice", "Waits for ", waits.map((what, place) => [place > 0 && "; ", what])),
+    !champion && league.first && h("p.lead", h("strong", linked(league.first, ...rows), "."), " ", reason(league, rows)),
+    !isOpen && waits.length > 0 && h(
+      "p.notice",
+      "Waits for ",
+      waits.map((what, place) => [place > 0 && "; ", withMatches(what, live)]),
+    ),
   );
 }
+
+// Rounds that are drawn later have as many matches as those that were drawn.
+const allMatches = ({ draws_more: drawsMore, view, round, total_rounds: rounds, total_matches: matches }) =>
+  drawsMore && view !== "bracket" && round > 0 ? Math.max(matches, Math.round((matches / round) * rounds)) : matches;
 
 function notice({ paused, round, starts_at: starts }) {
   // A league that was announced does not begin before the operator lets it.

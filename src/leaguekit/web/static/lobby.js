@@ -5,6 +5,7 @@ import { people } from "./standings.js";
 import { countdown, isAhead, plural, zoned } from "./words.js";
 
 const MAX_FREE = 12;
+const INSTALL = "pip install leaguekit";
 
 export const lobby = (live, rows) => [begins(live.league), h("div.lobby", here(live, rows), join(live.league))];
 
@@ -79,7 +80,7 @@ function join({ needs_seat: needsSeat, gateway }) {
         "In Python, with the SDK",
         h("p", "The strategy is one function."),
         command(
-          "pip install leaguekit",
+          INSTALL,
           "league new player Ada",
           "cd ada",
           `python agent.py --manager ${url}${isElsewhere ? " --host 0.0.0.0" : ""}`,
@@ -90,12 +91,12 @@ function join({ needs_seat: needsSeat, gateway }) {
       way(
         "In plain Python",
         h("p", "One file, with nothing but the standard library."),
-        command("league new player Ada --plain", "cd ada", `python agent.py --manager ${url}${host}`),
+        command(INSTALL, "league new player Ada --plain", "cd ada", `python agent.py --manager ${url}${host}`),
       ),
       way(
         "In JavaScript",
         h("p", "One file, with nothing but Node."),
-        command("league new player Ada --lang javascript", "cd ada", `node agent.mjs --manager ${url}${host}`),
+        command(INSTALL, "league new player Ada --lang javascript", "cd ada", `node agent.mjs --manager ${url}${host}`),
       ),
     ),
     isElsewhere && h("p.soft", "YOUR_ADDRESS is the address at which the machine of the league reaches yours."),

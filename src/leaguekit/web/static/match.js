@@ -17,6 +17,9 @@ const REPLAY_MS = 30_000;
 // An answer has as many pictures, and the list of moves as many moves.
 const MAX_PICTURES = 50;
 const MAX_MOVES = 30;
+// A longer list is folded, and so is a longer diagram.
+const MAX_FEW = 12;
+const MAX_MESSAGES = 30;
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 // Where the reader is in the replays of this match, and what is shown.
@@ -87,7 +90,7 @@ export function render(main, data, live) {
       match.attempt > 1 && ` · attempt ${match.attempt}`,
     ),
     data.flags.map((flag) => h("p.notice", { dir: "auto" }, `For the operator to look at: ${flag}`)),
-    sides(match, live?.standings ?? {}),
+    sides(match, live?.standings ?? {}, data.steps.length > MAX_FEW),
     data.in_play && inPlay(now, now.picture ?? data.in_play.picture),
     match.status !== "ended" && !data.in_play && live && due(match, live.league),
     stated(data),
@@ -107,14 +110,15 @@ export function render(main, data, live) {
   );
 }
 
-function sides(match, standings) {
+// The choices of a game of many moves are told by its replay.
+function sides(match, standings, isReplayed) {
   const side = (agent, role, place) =>
     h(
       `div.side-${role}`,
       { class: `team ${role}${match.winner === agent.id ? " won" : ""}` },
       h("p.soft.small", `Player ${role.toUpperCase()}`),
       h("p.large", agentLabel(agent)),
-      match.choices?.[place] && h("p", "chose ", h("bdi.choice", match.choices[place])),
+      !isReplayed && match.choices?.[place] && h("p", "chose ", h("bdi.choice", match.choices[place])),
       match.status !== "ended" && soFar(standings[agent.id]),
     );
   return h("div.sides", side(match.a, "a", 0), h("p.score", score(match)), side(match.b, "b", 1));
@@ -204,6 +208,10 @@ function ruling(data) {
   );
 }
 
+// What has many parts is unfolded on demand.
+const folded = (count, summary, shown) =>
+  count > MAX_FEW ? h("details", h("summary", `${summary} (${count})`), shown(summary)) : shown(summary);
+
 // Evidence is whatever a referee says: any value may be in any place.
 const text = (value) => (typeof value === "string" ? value : JSON.stringify(value) ?? "–");
 const MEANINGS = {
@@ -233,13 +241,16 @@ function evidence({ evidence: found, match }) {
   const wrong = sided.filter((agent) => found.players[agent.id].last_wrong);
   return [
     h("h3", "Evidence"),
-    rows.length > 0 &&
-      table(
-        "What the referee noted of each player",
+    rows.length > 0 && folded(
+      rows.length,
+      "What the referee noted of each player",
+      (caption) => table(
+        caption,
         [["Player", "who"], ["What", ""], ["At", "n"], ["Took", "n"]],
         rows,
         { hidden: true },
       ),
+    ),
     wrong.map(
       (agent) => h(
         "p",
@@ -433,11 +444,7 @@ addEventListener("keydown", (pressed) => {
 
 function messages({ match, messages: said }, width) {
   const at = Math.min(here.message, said.length - 1);
-  return h(
-    "section",
-    { "aria-labelledby": "messages" },
-    h("h2", { id: "messages" }, "What was said"),
-    h("p.soft.small", "As the referee saw it. Time runs downwards; long waits are drawn shortened."),
+  const diagram = [
     stepper(
       "Messages",
       "message",
@@ -449,6 +456,13 @@ function messages({ match, messages: said }, width) {
       { tabindex: "0", role: "region", "aria-label": "Diagram of messages" },
       sequence(match, said, width, at),
     ),
+  ];
+  return h(
+    "section",
+    { "aria-labelledby": "messages" },
+    h("h2", { id: "messages" }, "What was said"),
+    h("p.soft.small", "As the referee saw it. Time runs downwards; long waits are drawn shortened."),
+    said.length > MAX_MESSAGES ? h("details", h("summary", `As a diagram of ${said.length} messages`), diagram) : diagram,
     h(
       "details",
       h("summary", "As a list, with all that the messages say"),

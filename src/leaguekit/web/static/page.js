@@ -17,6 +17,11 @@ const PAGES = {
   matches: () => import("./match.js"),
   operator: () => import("./operator.js"),
 };
+// The style of all pages but the front page is loaded with the first of them.
+let style = null;
+const styled = () => (style ??= new Promise((loaded) => {
+  document.head.append(h("link", { rel: "stylesheet", href: "static/pages.css", onload: loaded, onerror: loaded }));
+}));
 const MISSING = {
   title: () => "Not here",
   load: () => ({}),
@@ -61,7 +66,7 @@ async function go(isFirst = false) {
     if (here) link.setAttribute("aria-current", what ? "true" : "page");
     else link.removeAttribute("aria-current");
   }
-  const next = Object.hasOwn(PAGES, where) ? await PAGES[where]() : MISSING;
+  const [next] = await Promise.all([Object.hasOwn(PAGES, where) ? PAGES[where]() : MISSING, where && styled()]);
   if (mine !== turn) return;
   page = next;
   data = null;

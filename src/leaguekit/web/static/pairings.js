@@ -157,7 +157,10 @@ function place(pairing) {
   const { key, title, alone, by_lot: byLot, winner } = pairing;
   return h(
     "li",
-    { "data-key": key, class: [alone && "alone", title && "third"].filter(Boolean).join(" ") || null },
+    {
+      "data-key": key,
+      class: [alone && "alone", title && "third", !pairing.a && !pairing.b && "unknown"].filter(Boolean).join(" ") || null,
+    },
     h(
       "div.tie",
       title && h("p.small.soft", title),

@@ -81,7 +81,7 @@ export function matchTable(caption, list, points = {}) {
   );
   return table(
     caption,
-    [["Match", ""], ["Player A", "who"], ["Points", "n score"], ["Player B", "who"], ["How it came", "why"]],
+    [["Match", ""], ["Player A", "who"], ["Points", "n score"], ["Player B", "who"], ["How it went", "why"]],
     list.map((match) => ({
       key: match.match_id,
       cells: [

@@ -30,8 +30,7 @@ export function standings(live, rows) {
       )),
       tools(wanted),
     ),
-    !league.champion && league.first && h("p.lead", h("strong", linked(league.first, ...rows), "."), " ", reason(league, rows)),
-    certainty(live, rows),
+    (league.champion || league.view !== "bracket") && certainty(live, rows),
     league.tie_breaks.length === 0 && h("p.small.soft", `The order: ${league.order}.`),
     wanted && shown.length === 0 && h("p.soft", `No player has “${wanted}” in its name.`),
     shown.length > 0 && table(
@@ -39,7 +38,7 @@ export function standings(live, rows) {
       columns.map(head),
       part.map((row) => ({
         key: row.id,
-        kind: kindOf(row, followed(league)),
+        kind: kindOf(row, league),
         cells: columns.map((column) => column.cell(row)),
       })),
       { kind: "table", headed: 2, hidden: true },
@@ -73,8 +72,12 @@ export const people = (rows, ...more) => h(
 );
 
 const isAbsent = (row) => row.out || row.state === "SUSPENDED";
-const kindOf = (row, own) =>
-  [row.rank === 1 && "first", row.id === own && "own", isAbsent(row) && "absent"].filter(Boolean).join(" ") || null;
+// In a bracket nobody is the first before its end.
+const kindOf = (row, league) => [
+  row.rank === 1 && (league.champion || league.first) && "first",
+  row.id === followed(league) && "own",
+  isAbsent(row) && "absent",
+].filter(Boolean).join(" ") || null;
 
 // Columns
 
@@ -107,8 +110,14 @@ function columnsOf(league, rows) {
       style: "moved less",
       cell: (row) => movement(row.movement),
     },
-    { key: "name", title: "Player", style: "who", cell: (row) => [star(league, row), player(row)] },
-    { title: "Last 5", style: hasTechnical ? "form less" : "form", cell: (row) => form(row.form) },
+    {
+      key: "name",
+      title: "Player",
+      style: "who",
+      // A small screen has no room for a column of the form.
+      cell: (row) => [star(league, row), player(row), h("span.below", form(row.form))],
+    },
+    { title: "Last 5", style: "form less", cell: (row) => form(row.form) },
     number("played", "Played", "n broad"),
     number("wins", ["W", h("span.broad", "on")]),
     number("draws", ["D", h("span.broad", "rawn")]),

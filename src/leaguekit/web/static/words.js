@@ -84,6 +84,12 @@ export function duration(value) {
   return hours ? `${hours}:${padded(minutes)}:${padded(rest)}` : `${minutes}:${padded(rest)}`;
 }
 
+// Such as "about 3 minutes".
+export function roughly(value) {
+  if (value < 100) return plural(Math.round(value), "second");
+  return `about ${value < 6000 ? plural(Math.round(value / 60), "minute") : plural(Math.round(value / 3600), "hour")}`;
+}
+
 const ZONED = new Intl.DateTimeFormat("en-GB", {
   day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
 });
