@@ -53,7 +53,8 @@ class MyGame(Game[Position]):
         stones = view.get("stones")
         if type(stones) is not int or view.get("turn") not in SIDES:
             raise ValueError("this view has no stones")
-        return {"kind": "text", "text": "o" * stones or "no stones", "caption": f"{view['turn']} moves"}
+        caption = f"{{{view['turn']}}} moves" if stones else ""
+        return {"kind": "text", "text": "o" * stones or "no stones", "caption": caption}
 
     def position(self, view: dict[str, Any]) -> Position:
         """With this method the strategy ``search`` can play the game. It is possible because nothing is hidden."""
