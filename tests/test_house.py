@@ -39,6 +39,7 @@ INNER_LAYERS = {
         ("messages",),
         ("methods", "decoding", "responses", "rpc", "refusals", "schemas", "explain", "examples"),
     ),
+    "cli": (("simulation",), ("commands",)),
     "league": (("analysis", "commands"), ("audit", "pairings", "queries", "statistics")),
     "transport": (("dialects", "client", "server"), ("mcp",)),
     "player": (("llm",), ("strategy_loading", "decisions", "move_chooser", "agent", "running", "player", "relay")),
@@ -60,7 +61,7 @@ NAMES_THE_GAME = {
     "protocol/fields.py": "the examples in the schemas",
     "transport/dialects/requests.py": "a field that one agent of the field expects",
     "kit/": "ids and sentences of checks, by the documents",
-    "cli/run.py": "the help names the default game",
+    "cli/commands/run.py": "the help names the default game",
     "sim/campaign.py": "the games of the leagues with faults",
     "starters/": "programs of beginners, which play the default game by the documents",
 }

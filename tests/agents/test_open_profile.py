@@ -883,7 +883,8 @@ import sys
 from pathlib import Path
 from leaguekit.sim import loop
 from tests.agents.leagues import Hall
-import leaguekit.cli.manager, leaguekit.cli.referee, leaguekit.cli.host, leaguekit.manager.server
+import leaguekit.manager.server
+from leaguekit.cli.commands import host, manager, referee
 
 async def main(profile):
     async with Hall(Path(sys.argv[1]) / profile, profile=profile) as hall:

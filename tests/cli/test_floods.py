@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from leaguekit.cli import operate
+from leaguekit.cli.commands import operate
 from leaguekit.manager.operator_queries import Operation
 from tests.cli.conftest import CommandResult
 from tests.programs import Program

@@ -95,7 +95,14 @@ runpy.run_module("leaguekit", run_name="__main__", alter_sys=True)
 
 @pytest.mark.parametrize(
     "module",
-    ["leaguekit.cli", "argparse", "leaguekit.cli.run", "msgspec", "leaguekit.transport.client.caller", "uvloop"],
+    [
+        "leaguekit.cli",
+        "argparse",
+        "leaguekit.cli.commands.run",
+        "msgspec",
+        "leaguekit.transport.client.caller",
+        "uvloop",
+    ],
 )
 def test_ctrl_c_while_the_program_is_imported_ends_it_quietly(module: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", INTERRUPTED, module, "run", "--port", "0", "--data-dir", str(tmp_path)]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.cli import main, verify
+from leaguekit.cli import main
+from leaguekit.cli.commands import verify
 from leaguekit.cli.stored_plans import is_resumable
 from tests.programs import league
 

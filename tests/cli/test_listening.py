@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from leaguekit.cli import CommandError, manager, stored_plans
+from leaguekit.cli import CommandError, stored_plans
+from leaguekit.cli.commands import manager
 from leaguekit.store.opening import open_log
 from tests.programs import Program
 

@@ -119,7 +119,7 @@ def _said_by(program: str) -> str:
 def test_a_player_without_a_model_loads_nothing_of_it() -> None:
     said = _said_by(
         "import sys, leaguekit\n"
-        "import leaguekit.cli.player as cli, leaguekit.agents.serving, leaguekit.transport.client.caller\n"
+        "import leaguekit.cli.commands.player as cli, leaguekit.agents.serving, leaguekit.transport.client.caller\n"
         "leaguekit.Player('me', cli.load('random'))\n"
         "print([name for name in sys.modules if 'httpx' in name or 'llm' in name])"
     )

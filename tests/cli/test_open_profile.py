@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from leaguekit.cli import host, manager
-from leaguekit.cli.operate import _format
+from leaguekit.cli.commands import host, manager
+from leaguekit.cli.commands.operate import _format
 from leaguekit.protocol import times
 from leaguekit.transport.server.server import listen
 from tests.cli.conftest import CommandResult

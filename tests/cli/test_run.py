@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from leaguekit.cli import CommandError, run
-from leaguekit.cli.operate import call
+from leaguekit.cli import CommandError
+from leaguekit.cli.commands import run
+from leaguekit.cli.manager_client import call
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.run_agents import open_sockets, start_agents
 from leaguekit.cli.stored_plans import RUN, RunPlan

@@ -73,7 +73,7 @@ def test_ctrl_c_shows_what_is_known_so_far(tmp_path: Path) -> None:
 
 
 def test_a_pipe_has_lines_of_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("leaguekit.cli.simulation_progress.LINE_SECONDS", 0.0)
+    monkeypatch.setattr("leaguekit.cli.simulation.progress.LINE_SECONDS", 0.0)
     _, _, err = simulated(capsys, "--until", "sprt=0,30", "--strategies", "random,random", "--seeds", "3")
     lines = err.splitlines()
     assert len(lines) == 2

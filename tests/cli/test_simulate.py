@@ -477,7 +477,7 @@ def test_a_terminal_has_a_bar_with_rate_share_and_time_left(tmp_path: Path) -> N
 
 
 def test_a_pipe_has_lines_instead(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("leaguekit.cli.simulation_progress.LINE_SECONDS", 0.0)
+    monkeypatch.setattr("leaguekit.cli.simulation.progress.LINE_SECONDS", 0.0)
     _, _, err = simulated(capsys, "--strategies", "random,frequency", "--seeds", "4")
     lines = err.splitlines()
     assert [line.split()[0] for line in lines] == ["25%", "75%", "100%"]

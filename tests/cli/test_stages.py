@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.cli import host
+from leaguekit.cli.commands import host
 from leaguekit.cli.stages import CLASS_LIMITS, SilencePrinter, print_interruption, print_stage
 from leaguekit.cli.stored_plans import StartPlan
 from leaguekit.league import commands

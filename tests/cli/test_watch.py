@@ -22,8 +22,8 @@ import msgspec
 import pytest
 
 from leaguekit.cli import stream
+from leaguekit.cli.commands.watch import news_lines
 from leaguekit.cli.stream import Follower, StreamError, StreamEvent, apply_event, events_url, read_stream
-from leaguekit.cli.watch import news_lines
 from leaguekit.web.api_types import AgentName, Change, ChangedItems, Live, MatchRow, NewsItem, RemovedKeys
 from tests.certificates import make_certificate, server_side
 from tests.cli.conftest import CommandResult

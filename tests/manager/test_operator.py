@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from leaguekit.cli.operate import fetch_schedule
+from leaguekit.cli.manager_client import fetch_schedule
 from leaguekit.league import queries
 from leaguekit.league.events import LeaguePaused, MatchReplayed, PlayerWithdrawn, ResultCorrected, decode
 from leaguekit.league.sentences import EventFormatter

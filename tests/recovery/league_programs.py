@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.operate import call
+from leaguekit.cli.manager_client import call
 from leaguekit.league import events as e
 from leaguekit.league.fold import apply
 from leaguekit.league.state import League

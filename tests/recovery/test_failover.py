@@ -16,7 +16,7 @@ from typing import Any, Self
 import pytest
 
 from leaguekit.cli import CommandError, main
-from leaguekit.cli.operate import call
+from leaguekit.cli.manager_client import call
 from leaguekit.league import events as e
 from tests.programs import Program, needs_program
 from tests.recovery.health_proxy import HealthProxy

@@ -21,7 +21,7 @@ import msgspec
 import pytest
 
 from leaguekit.cli import CommandError, stored_plans
-from leaguekit.cli.operate import call
+from leaguekit.cli.manager_client import call
 from leaguekit.league import events as e
 from leaguekit.league.settings import Settings
 from leaguekit.protocol import times

@@ -1,4 +1,4 @@
-"""The ``league`` command. Each subcommand is a module of its own, imported only when it is called."""
+"""The ``league`` command. Each command has a module in ``commands``, which is imported only when it is called."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def _parser(called: str | None) -> argparse.ArgumentParser:
     for name, (text, module) in COMMANDS.items():
         subparser = subparsers.add_parser(name, description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
         if name == called:
-            command = import_module(f"leaguekit.cli.{module}")
+            command = import_module(f"leaguekit.cli.commands.{module}")
             subparser.epilog = command.EXAMPLES
             subparser.set_defaults(run=command.run)
             command.configure(subparser)

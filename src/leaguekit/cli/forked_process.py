@@ -74,7 +74,7 @@ class ForkedProcess:
 
 def _prepare(command: str) -> None:
     """Import here what each process of a command would import."""
-    import_module(f"leaguekit.cli.{COMMANDS[command][1]}")
+    import_module(f"leaguekit.cli.commands.{COMMANDS[command][1]}")
     for module in _SHARED_IMPORTS:
         with contextlib.suppress(ImportError):
             import_module(module)

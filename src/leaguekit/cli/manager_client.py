@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -123,3 +123,25 @@ def read_admin_token(file: Path) -> str | None:
             "Write it there again. If it is lost, remove the file, and the manager makes a new one at its next start"
         )
     return content.decode() or None
+
+
+def call(url: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Send a command to the manager and return its answer."""
+
+    async def send() -> dict[str, Any]:
+        async with ManagerClient(url) as manager:
+            return await manager.call(params)
+
+    return asyncio.run(send())
+
+
+async def fetch_schedule(
+    ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]], params: dict[str, Any]
+) -> dict[str, Any]:
+    """Fetch the whole schedule, which a manager sends in pages."""
+    answer = page = await ask(params)
+    while page["schedule"] and "next_offset" in page:
+        page = await ask(params | {"offset": page["next_offset"]})
+        answer["schedule"] += page["schedule"]
+    answer.pop("next_offset", None)
+    return answer

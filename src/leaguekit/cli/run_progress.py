@@ -16,14 +16,13 @@ import msgspec
 from leaguekit.agents.game_loading import known_name
 from leaguekit.agents.serving import run_until_first
 from leaguekit.cli import CommandError, program
-from leaguekit.cli.manager_client import ManagerClient, admin_token
-from leaguekit.cli.operate import fetch_schedule
+from leaguekit.cli.live_display import LiveDisplay
+from leaguekit.cli.manager_client import ManagerClient, admin_token, fetch_schedule
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.screen import supports_screen
 from leaguekit.cli.stored_plans import RunPlan, resume_command
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, pluralize, shorten, standings_table, total_origins, warn_of_replaced_moves
-from leaguekit.cli.watch import LiveDisplay
 from leaguekit.league.sentences import add_player_names
 from leaguekit.league.settings import full_name
 from leaguekit.manager.operator import ADMIN_TOKEN

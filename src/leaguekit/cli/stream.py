@@ -146,6 +146,11 @@ class Follower:
         self.error: str | None = None
         self._received_at = 0.0
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the league is over."""
+        return self.live is not None and self.live.league.state == "LEAGUE_COMPLETED"
+
     def now(self) -> datetime:
         """The time of the manager's clock, as far as it is known."""
         if self.live is None:

@@ -17,8 +17,8 @@ import msgspec
 
 from leaguekit.cli import CommandError
 from leaguekit.cli.arguments import at_least
-from leaguekit.cli.simulation_files import MatchesFile, SavedSimulation, load, save
-from leaguekit.cli.simulation_progress import Progress
+from leaguekit.cli.simulation.files import MatchesFile, SavedSimulation, load, save
+from leaguekit.cli.simulation.progress import Progress
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.sim.cluster import Cluster

@@ -15,8 +15,8 @@ from msgspec import structs
 from leaguekit.agents.game_loading import known_name
 from leaguekit.cli import CommandError, formats, program
 from leaguekit.cli.arguments import add_game_option, at_least, names
-from leaguekit.cli.manager import default_store, requested_game, requested_settings, settings_from
-from leaguekit.cli.player import add_move_delay_option
+from leaguekit.cli.commands.manager import default_store, requested_game, requested_settings, settings_from
+from leaguekit.cli.commands.player import add_move_delay_option
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.cli.run_agents import open_sockets, start_agents
 from leaguekit.cli.run_progress import RunDisplay, RunningLeague, follow

@@ -7,14 +7,14 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from leaguekit.cli import CommandError, add_data_dir_option, add_manager_option
-from leaguekit.cli.manager_client import ManagerClient, admin_token, confirm, naming_token_file
+from leaguekit.cli.manager_client import ManagerClient, admin_token, call, confirm, fetch_schedule, naming_token_file
 from leaguekit.cli.tables import DEPARTURES, json_line, pluralize, standings_table, table
 from leaguekit.league.problems import Problems
 from leaguekit.league.sentences import add_player_names
@@ -243,28 +243,6 @@ async def _rematch(manager: ManagerClient, options: argparse.Namespace, params: 
         return answer
     several = f"{pluralize(len(chosen), 'match', 'es')} are played again: {', '.join(chosen)}."
     return answer | {"done": several if chosen else "Nothing has changed: no match waits for the operator."}
-
-
-def call(url: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Send a command to the manager and return its answer."""
-
-    async def send() -> dict[str, Any]:
-        async with ManagerClient(url) as manager:
-            return await manager.call(params)
-
-    return asyncio.run(send())
-
-
-async def fetch_schedule(
-    ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]], params: dict[str, Any]
-) -> dict[str, Any]:
-    """Fetch the whole schedule, which a manager sends in pages."""
-    answer = page = await ask(params)
-    while page["schedule"] and "next_offset" in page:
-        page = await ask(params | {"offset": page["next_offset"]})
-        answer["schedule"] += page["schedule"]
-    answer.pop("next_offset", None)
-    return answer
 
 
 def _format(command: str, answer: dict[str, Any]) -> str:

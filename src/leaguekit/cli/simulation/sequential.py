@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.comparison_report import wrap
-from leaguekit.cli.simulation_progress import Progress
-from leaguekit.cli.simulation_run import SimulationRun, pool_of
+from leaguekit.cli.simulation.comparison_report import wrap
+from leaguekit.cli.simulation.progress import Progress
+from leaguekit.cli.simulation.run import SimulationRun, pool_of
 from leaguekit.cli.tables import json_line, pluralize, rate_text, warn_of_replaced_moves
 from leaguekit.sim.pairs import PairedGames, PairedTest
 from leaguekit.sim.parts import Setup

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from leaguekit.cli.manager_client import admin_token, naming_token_file
-from leaguekit.cli.operate import add_options, call
+from leaguekit.cli.commands.operate import add_options
+from leaguekit.cli.manager_client import admin_token, call, naming_token_file
 from leaguekit.cli.tables import json_line
 
 EXAMPLES = """examples:

@@ -15,8 +15,9 @@ from urllib.parse import unquote
 
 from leaguekit.agents import serving
 from leaguekit.agents.game_loading import is_in_file
-from leaguekit.cli import EXIT_INTERRUPTED, CommandError, manager, program, stored_plans
-from leaguekit.cli.manager import DEFAULT_REFEREE_PORT, REFEREE_PORT_HINT
+from leaguekit.cli import EXIT_INTERRUPTED, CommandError, program, stored_plans
+from leaguekit.cli.commands import manager
+from leaguekit.cli.commands.manager import DEFAULT_REFEREE_PORT, REFEREE_PORT_HINT
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.store.base import MEMORY, redact_address

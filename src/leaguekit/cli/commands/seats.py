@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from leaguekit.cli import CommandError, read_input
+from leaguekit.cli.commands.operate import add_options, ids_in_range
 from leaguekit.cli.manager_client import ManagerClient, admin_token, naming_token_file
-from leaguekit.cli.operate import add_options, ids_in_range
 from leaguekit.cli.tables import csv_row, json_line, pluralize, table
 from leaguekit.protocol.plain_text import sanitize_line
 

@@ -8,8 +8,8 @@ import shlex
 from pathlib import Path
 
 from leaguekit.cli import CommandError, add_data_dir_option, stored_plans, stores
-from leaguekit.cli.backup import add_common_options, describe_contents, read_league_id, require_sqlite
-from leaguekit.cli.manager import default_store
+from leaguekit.cli.commands.backup import add_common_options, describe_contents, read_league_id, require_sqlite
+from leaguekit.cli.commands.manager import default_store
 from leaguekit.cli.tables import json_line
 from leaguekit.manager.operator import ADMIN_TOKEN, REFEREE_CODE
 from leaguekit.store.backups import copy_store

@@ -12,10 +12,10 @@ from msgspec import UNSET
 from leaguekit.agents.game_loading import known_name
 from leaguekit.cli import CommandError, formats
 from leaguekit.cli.arguments import add_game_option, at_least, names
-from leaguekit.cli.comparison_report import as_json, as_text, wrap
-from leaguekit.cli.sequential import compare_until_decided, sequential_test
-from leaguekit.cli.simulation_progress import Progress
-from leaguekit.cli.simulation_run import SimulationRun, add_options, pool_of
+from leaguekit.cli.simulation.comparison_report import as_json, as_text, wrap
+from leaguekit.cli.simulation.progress import Progress
+from leaguekit.cli.simulation.run import SimulationRun, add_options, pool_of
+from leaguekit.cli.simulation.sequential import compare_until_decided, sequential_test
 from leaguekit.cli.tables import json_line, pluralize, rate_text, warn_of_replaced_moves
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.commands.rounds import start_fault

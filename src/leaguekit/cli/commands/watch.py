@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import contextlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -14,17 +12,15 @@ import msgspec
 
 from leaguekit.agents.serving import run_until_first
 from leaguekit.cli import CommandError, add_manager_option, program
-from leaguekit.cli.live_view import news_text, render_league, result_text
-from leaguekit.cli.screen import Cell, Screen, supports_screen
+from leaguekit.cli.live_display import LiveDisplay
+from leaguekit.cli.live_view import news_text, result_text
+from leaguekit.cli.screen import supports_screen
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, standings_table
 from leaguekit.league.sentences import add_player_names
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.web.api_types import Live, MatchRow, NewsItem
 
-# The display is redrawn at most and at least this often. It could not be read if it changed more often.
-MIN_REFRESH_SECONDS = 0.1
-MAX_REFRESH_SECONDS = 1.0
 EXAMPLES = """examples:
   league watch                                          the league at http://127.0.0.1:8000
   league watch --manager http://192.168.1.10:8000/mcp
@@ -69,36 +65,6 @@ async def _display(follower: Follower, options: argparse.Namespace) -> None:
         await LiveDisplay(follower, program.dashboard_url(options.manager)).run()
 
 
-class LiveDisplay:
-    """Displays a league on the terminal and keeps it up to date.
-
-    ``notes`` are lines at its foot. They are drawn at the next refresh.
-    """
-
-    def __init__(self, follower: Follower, page: str) -> None:
-        self._follower = follower
-        self._page = page
-        self.notes: list[str] = []
-
-    async def run(self, *, until_over: bool = True) -> None:
-        """Run until the task is cancelled, or with ``until_over`` until the league is over."""
-        with Screen() as screen:
-            while not (until_over and _is_over(self._follower.live)):
-                self._follower.changed.clear()
-                self._draw(screen)
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._follower.changed.wait(), MAX_REFRESH_SECONDS)
-                await asyncio.sleep(MIN_REFRESH_SECONDS)
-
-    def _draw(self, screen: Screen) -> None:
-        live, error = self._follower.live, self._follower.error
-        if live is None:
-            screen.draw([[Cell(0, "The league is being started …", "dim")]])
-            return
-        notes = [*self.notes, *([f"The manager does not answer: {error}"] if error else [])]
-        screen.draw(render_league(live, self._follower.now(), screen.size, self._page, notes))
-
-
 async def _print(follower: Follower, *, as_json: bool) -> None:
     """Print the news, or the whole state as JSON, until the league is over."""
     last_number, printed = 0, set[tuple[str, str | None]]()
@@ -116,7 +82,7 @@ async def _print(follower: Follower, *, as_json: bool) -> None:
             if not as_json:
                 for line in news_lines(live, news, results):
                     print(line, flush=True)
-            if _is_over(live):
+            if follower.is_over:
                 return
         await follower.changed.wait()
 
@@ -130,10 +96,6 @@ def news_lines(live: Live, news: Iterable[NewsItem], results: Iterable[MatchRow]
         lines.append((one.at, place, news_text(one, live)))
     lines += [(row.ended_at or "", (row.round_id, 1), f"{row.match_id}: {result_text(row)}") for row in results]
     return [sanitize_line(f"{at}  {text}") for at, _, text in sorted(lines, key=itemgetter(0, 1))]
-
-
-def _is_over(live: Live | None) -> bool:
-    return live is not None and live.league.state == "LEAGUE_COMPLETED"
 
 
 def final_lines(live: Live) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from leaguekit.cli import CommandError, stores
-from leaguekit.cli.export import COLUMNS, cell, people_of_row
+from leaguekit.cli.commands.export import COLUMNS, cell, people_of_row
 from leaguekit.cli.tables import csv_row, json_line
 from leaguekit.league import events as e
 from leaguekit.league.analysis.figures import Figures, PlayerFigures, figures

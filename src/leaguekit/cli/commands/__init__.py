@@ -1,0 +1,1 @@
+"""The commands: one module per command, or per group of commands of the same kind."""
