@@ -59,7 +59,7 @@ def record(shape: Shape) -> Recorded:
     # Of each kind the one of middling size.
     messages = {kind: sorted(kept, key=_size)[len(kept) // 2] for kind, kept in seen.items()}
     messages |= {kind: messages[other] for kind, other in STAND_INS.items() if kind not in messages}
-    rounds = RoundRobin().whole([str(player) for player in range(shape.players)])[: shape.rounds]
+    rounds = RoundRobin().full_schedule([str(player) for player in range(shape.players)])[: shape.rounds]
     everybody = shape.players + shape.referees
     extra = {
         STANDINGS: counts[STANDINGS] / shape.players - counts[ROUND_OVER] / everybody,

@@ -8,7 +8,7 @@ import pytest
 
 from leaguekit.agents.game_loading import NoSuchGame, absolute, is_in_file, known_name, load_game
 from leaguekit.cli import main
-from leaguekit.games import find_game, rules, sources
+from leaguekit.games import find_game, plugins, rules
 from leaguekit.games.testing import check_game
 from leaguekit.player.context import Context
 from leaguekit.testing import play_match
@@ -18,7 +18,7 @@ from leaguekit.testing import play_match
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a new game, whose class and module no other test has loaded."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sources, "_added", {})
+    monkeypatch.setattr(plugins, "_added", {})
     assert main(["new", "game", f"Heap {tmp_path.name[-1]}", "--dir", "."]) == 0
     return tmp_path
 

@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from leaguekit.agents.format_loading import module_of_format
 from leaguekit.cli import CommandError, formats
-from leaguekit.formats import FORMATS, parse_format, sources
+from leaguekit.formats import FORMATS, parse_format, plugins
 from leaguekit.formats.testing import check_format
 from leaguekit.league.settings import Settings
 from leaguekit.manager import pairing_engine
@@ -84,8 +84,8 @@ def test_a_package_brings_a_format_by_entry_point(tmp_path: Path, monkeypatch: p
     code = DOCUMENT.read_text().partition("```python\n")[2].partition("```")[0]
     (tmp_path / "brought.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    named = {"duel": "brought:Duel", "gone": "brought:Gone", "away": "nowhere:Duel", "other": "brought:Drawn"}
-    points = {name: EntryPoint(name, value, sources.GROUP) for name, value in named.items()}
+    named = {"duel": "brought:Duel", "gone": "brought:Gone", "away": "nowhere:Duel", "other": "brought:NextRound"}
+    points = {name: EntryPoint(name, value, plugins.GROUP) for name, value in named.items()}
     monkeypatch.setattr("leaguekit.formats.entry_points", lambda: points)
     monkeypatch.setattr("leaguekit.formats.FORMATS", {**FORMATS})
     try:
@@ -98,7 +98,7 @@ def test_a_package_brings_a_format_by_entry_point(tmp_path: Path, monkeypatch: p
         for name, why in (
             ("gone", r"the format 'gone' \(brought:Gone\) cannot be imported: AttributeError"),
             ("away", "cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
-            ("other", "brought:Drawn is not a subclass of leaguekit.formats.Format"),
+            ("other", "brought:NextRound is not a subclass of leaguekit.formats.Format"),
             ("duell", "there is no format 'duell'; did you mean 'duel'"),
         ):
             with pytest.raises(CommandError, match=why):
@@ -143,7 +143,7 @@ def test_a_league_in_a_format_of_a_file_is_verified_and_reported_with_this_file(
         (
             "mine.py:Duel",
             "from leaguekit.formats import Format\nclass Duel(Format):\n    name = 'duel'\n",
-            "mine.py:Duel does not implement advancement, draw, ended",
+            "mine.py:Duel does not implement advancement, ended, pair_next_round",
         ),
         ("swis", None, "--format: there is no format 'swis'; did you mean 'swiss'"),
         ("swiss(", None, "--format: a format is written as NAME"),

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from leaguekit.cli import main
-from leaguekit.games import GAMES, sources
+from leaguekit.games import GAMES, plugins
 from tests.programs import Program, league
 
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sources, "_added", {})
+    monkeypatch.setattr(plugins, "_added", {})
 
 
 def test_the_list_says_who_moves_and_what_a_game_has(capsys: pytest.CaptureFixture[str]) -> None:

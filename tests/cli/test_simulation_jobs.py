@@ -125,8 +125,8 @@ from leaguekit.formats.round_robin import RoundRobin
 class Short(RoundRobin):
     name = "short"
 
-    def whole(self, players):
-        return super().whole(players)[:2]
+    def full_schedule(self, players):
+        return super().full_schedule(players)[:2]
 """
 
 

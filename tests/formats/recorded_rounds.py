@@ -46,7 +46,9 @@ def compare(text: str) -> Iterator[Comparison]:
     for index, recorded in enumerate(tournament.rounds):
         wanted = {(game.a, game.b) for game in recorded.games} | {(player, "") for player in _unpaired(recorded)}
         out = frozenset(tournament.entrants) - {player for pair in wanted for player in pair}
-        drawn = made.draw(tournament._replace(rounds=tournament.rounds[:index], out=out), FirstSide(a_first=a_first))
+        drawn = made.pair_next_round(
+            tournament._replace(rounds=tournament.rounds[:index], out=out), FirstSide(a_first=a_first)
+        )
         yield Comparison(index + 1, wanted, {*drawn.pairs} | {(player, "") for player in drawn.byes})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from leaguekit.formats import FORMATS, find_format, parse_call, parse_format
-from leaguekit.formats.base import Drawn, Ended, Format, FormatError, PairingEngine, Tournament
+from leaguekit.formats.base import Ended, Format, FormatError, NextRound, PairingEngine, Tournament
 from leaguekit.formats.gauntlet import Gauntlet
 from leaguekit.formats.round_robin import RoundRobin
 from leaguekit.formats.swiss import Swiss
@@ -86,30 +86,32 @@ class Plain(Format):
     def ended(self, tournament: Tournament) -> Ended | None:
         return Ended("Over.", []) if tournament.rounds else None
 
-    def draw(self, tournament: Tournament, engine: PairingEngine | None = None) -> Drawn:
-        return Drawn([tournament.entrants[:2]], [], "", [])  # type: ignore[list-item]
+    def pair_next_round(self, tournament: Tournament, engine: PairingEngine | None = None) -> NextRound:
+        return NextRound([tournament.entrants[:2]], [], "", [])  # type: ignore[list-item]
 
 
 class TestKit:
     def test_it_passes_a_sound_format(self) -> None:
         check_format(Plain())
-        assert Plain().fault(5) == "plain has at most 4 players, not 5"
-        assert (Plain().whole(["P01"]), Plain().total_rounds(2)) == (None, None)
+        assert Plain().player_count_error(5) == "plain has at most 4 players, not 5"
+        assert (Plain().full_schedule(["P01"]), Plain().total_rounds(2)) == (None, None)
         empty = Tournament((), ())
         assert Plain().objection(empty, empty) is None
 
     @pytest.mark.parametrize(
         ("drawn", "why"),
         [
-            (Drawn([], ["P01"], "", []), "has no pair"),
-            (Drawn([("P01", "P01")], [], "", []), "has a player twice"),
-            (Drawn([("P01", "P02")], ["P02"], "", []), "has a player twice"),
-            (Drawn([("P01", "P77")], [], "", []), "has an unknown player"),
-            (Drawn([("P01", "P02")], [], "", ["P01"]), "its ranking is not of all players"),
+            (NextRound([], ["P01"], "", []), "has no pair"),
+            (NextRound([("P01", "P01")], [], "", []), "has a player twice"),
+            (NextRound([("P01", "P02")], ["P02"], "", []), "has a player twice"),
+            (NextRound([("P01", "P77")], [], "", []), "has an unknown player"),
+            (NextRound([("P01", "P02")], [], "", ["P01"]), "its ranking is not of all players"),
         ],
     )
-    def test_it_names_what_is_wrong_with_a_round(self, drawn: Drawn, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Plain, "draw", lambda *_: drawn)
+    def test_it_names_what_is_wrong_with_a_round(
+        self, drawn: NextRound, why: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Plain, "pair_next_round", lambda *_: drawn)
         with pytest.raises(AssertionError, match=why):
             check_format(Plain(), [3])
 
@@ -130,12 +132,12 @@ class TestKit:
 
     def test_two_draws_of_a_round_must_be_equal(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pairs = iter([[("P01", "P02")], [("P02", "P01")]])
-        monkeypatch.setattr(Plain, "draw", lambda *_: Drawn(next(pairs), [], "", []))
+        monkeypatch.setattr(Plain, "pair_next_round", lambda *_: NextRound(next(pairs), [], "", []))
         with pytest.raises(AssertionError, match="two draws of round 1 differ"):
             check_format(Plain(), [2])
 
     def test_a_schedule_must_be_followed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Plain, "whole", lambda *_: [[("P02", "P01")]])
+        monkeypatch.setattr(Plain, "full_schedule", lambda *_: [[("P02", "P01")]])
         with pytest.raises(AssertionError, match="round 1 is not that of the schedule"):
             check_format(Plain(), [2])
 
@@ -147,8 +149,8 @@ SCHEDULED = (RoundRobin(), RoundRobin(2), Gauntlet(), Gauntlet(3, 2), Gauntlet(2
 def test_a_schedule_is_sound(made: RoundRobin | Gauntlet) -> None:
     check_format(made, range(2, 12), seeds=range(1))
     for size in range(2, 12):
-        if made.fault(size) is None:
-            rounds = made.whole([f"P{number:02}" for number in range(size)])
+        if made.player_count_error(size) is None:
+            rounds = made.full_schedule([f"P{number:02}" for number in range(size)])
             assert made.match_count(size) == sum(map(len, rounds))
             assert made.total_rounds(size) == len(rounds)
 
@@ -156,13 +158,13 @@ def test_a_schedule_is_sound(made: RoundRobin | Gauntlet) -> None:
 def test_in_a_gauntlet_the_challengers_meet_everybody_and_the_others_only_them() -> None:
     players = [f"P{number:02}" for number in range(9)]
     for challengers, legs in ((1, 1), (3, 1), (8, 1), (2, 2)):
-        rounds = Gauntlet(challengers, legs).whole(players)
+        rounds = Gauntlet(challengers, legs).full_schedule(players)
         met = Counter(frozenset(pair) for pairs in rounds for pair in pairs)
         wanted = {frozenset((one, other)) for one in players[:challengers] for other in players if one != other}
         assert met == Counter(dict.fromkeys(wanted, legs))
         sides = Counter(a for pairs in rounds for a, _ in pairs)
         assert all(abs(2 * sides[one] - legs * 8) <= legs * (1 + challengers // 2) for one in players[:challengers])
-    assert Gauntlet(3).fault(3) == "a gauntlet of 3 challengers needs more than 3 players"
+    assert Gauntlet(3).player_count_error(3) == "a gauntlet of 3 challengers needs more than 3 players"
     assert "Each of the first 3" in Gauntlet(3).advancement
     assert "once" in Gauntlet().advancement
 

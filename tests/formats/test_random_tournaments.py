@@ -33,20 +33,20 @@ def test_a_knockout_has_one_decided_pairing_less_than_players(count: int) -> Non
         size, best_of, third_place = random.randint(2, 40), random.choice((1, 3, 5)), random.random() < 0.5
         made = Knockout(best_of, third_place)
         tournament, ended, rounds = play_tournament(made, size, seed)
-        ties = [tie for stage in made.stages(tournament) for tie in stage.ties]
+        pairings = [pairing for stage in made.stages(tournament) for pairing in stage.pairings]
         has_third_place = third_place and size >= 4
-        assert len(ties) == size - 1 + has_third_place, seed
-        assert len({frozenset(tie.players) for tie in ties}) == len(ties)
-        losers = Counter(tie.loser for tie in (ties[:-1] if has_third_place else ties))
+        assert len(pairings) == size - 1 + has_third_place, seed
+        assert len({frozenset(pairing.players) for pairing in pairings}) == len(pairings)
+        losers = Counter(pairing.loser for pairing in (pairings[:-1] if has_third_place else pairings))
         assert losers == Counter(set(tournament.entrants) - {ended.ranking[0]}), "everybody but the champion loses once"
-        for tie in ties:
-            assert len(tie.games) <= best_of + 1
+        for pairing in pairings:
+            assert len(pairing.games) <= best_of + 1
             # The sides are swapped from game to game.
-            assert all(one.a == other.b for one, other in zip(tie.games, tie.games[1:], strict=False))
-        final = made.stages(tournament)[-1].ties[0]
+            assert all(one.a == other.b for one, other in zip(pairing.games, pairing.games[1:], strict=False))
+        final = made.stages(tournament)[-1].pairings[0]
         assert ended.ranking[:2] == [final.winner, final.loser]
         if has_third_place:
-            assert ended.ranking[2:4] == [ties[-1].winner, ties[-1].loser]
+            assert ended.ranking[2:4] == [pairings[-1].winner, pairings[-1].loser]
         assert all(not one.byes for one in rounds), "a rest in a knockout is not a win"
 
 
@@ -68,7 +68,7 @@ def _random_swisses(count: int, max_size: int) -> Iterator[tuple[int, Tournament
         random, engine = Random(seed), _Engine()
         size, rounds = random.randint(2, max_size), random.choice(("auto", *range(1, 10)))
         made = Swiss(rounds)
-        if made.fault(size) is None:
+        if made.player_count_error(size) is None:
             tournament, _, _ = play_tournament(made, size, seed, engine=engine, withdrawals=random.random() < 0.7)
             yield made.total_rounds(size), tournament, engine
             count -= 1

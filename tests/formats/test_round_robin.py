@@ -19,7 +19,7 @@ def _players(count: int) -> list[str]:
 
 
 def round_robin(players: list[str], legs: int = 1) -> list[list[Pair]]:
-    return RoundRobin(legs).whole(players)
+    return RoundRobin(legs).full_schedule(players)
 
 
 fields = st.integers(2, 41).map(_players)

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from leaguekit.formats import trf
-from leaguekit.formats.base import FormatError, Game, PastRound, Tournament
-from leaguekit.formats.swiss import Swiss, has_a_first, pair_in_any_case
+from leaguekit.formats.base import FormatError, GameResult, PastRound, Tournament
+from leaguekit.formats.swiss import Swiss, has_a_first, pair_with_rematches
 from leaguekit.formats.testing import play_tournament
 from leaguekit.league import commands
 from leaguekit.manager.pairing_engine import Py4Swiss
@@ -20,14 +20,14 @@ PLAYERS = ("P01", "P02", "P03", "P04", "P05")
 def test_a_late_player_lost_the_rounds_that_it_missed_and_gets_the_last_number() -> None:
     """FIDE, C.04.2.3.3: the missed rounds are unplayed."""
     rounds = (
-        PastRound((Game("P01", "P03", (3, 0)), Game("P04", "P02", (0, 3))), {}),
-        PastRound((Game("P02", "P01", (1, 1)), Game("P03", "P04", (3, 0))), {}),
+        PastRound((GameResult("P01", "P03", (3, 0)), GameResult("P04", "P02", (0, 3))), {}),
+        PastRound((GameResult("P02", "P01", (1, 1)), GameResult("P03", "P04", (3, 0))), {}),
     )
     late = Tournament(PLAYERS, rounds, starters=4)
     made = Swiss(3)
     text = made.trf(late)
     assert next(line for line in text.splitlines() if "P05" in line).endswith("  0000 - Z  0000 - Z")
-    drawn = made.draw(late, Py4Swiss())
+    drawn = made.pair_next_round(late, Py4Swiss())
     assert "P05" in {player for pair in drawn.pairs for player in pair} | {*drawn.byes}
     assert len(drawn.pairs) == 2
     # The number of rounds stays that of the start.
@@ -42,42 +42,42 @@ class TestFideRules:
         # P01 and P03 are equal in points and have met nobody, but P01 has won by forfeit.
         for won_by_forfeit, wanted in (("P01", "P03"), ("P03", "P01")):
             points = (3, 0) if won_by_forfeit == "P01" else (0, 3)
-            first = PastRound((Game("P01", "P03", points, forfeit=True),), {"P02": "bye"})
-            drawn = Swiss(2).draw(Tournament(PLAYERS[:3], (first,)), Py4Swiss())
+            first = PastRound((GameResult("P01", "P03", points, forfeit=True),), {"P02": "bye"})
+            drawn = Swiss(2).pair_next_round(Tournament(PLAYERS[:3], (first,)), Py4Swiss())
             assert drawn.byes == [wanted]
 
     def test_c_04_2_3_2_and_3_3_who_has_left_is_not_paired_and_scores_nothing(self) -> None:
-        first = PastRound((Game("P01", "P03", (3, 0)), Game("P04", "P02", (0, 3))), {})
+        first = PastRound((GameResult("P01", "P03", (3, 0)), GameResult("P04", "P02", (0, 3))), {})
         without = Tournament(PLAYERS[:4], (first,), out=frozenset({"P02"}))
-        drawn = Swiss(3).draw(without, Py4Swiss())
+        drawn = Swiss(3).pair_next_round(without, Py4Swiss())
         assert "P02" not in {player for pair in drawn.pairs for player in pair} | {*drawn.byes}
-        second = PastRound(tuple(Game(a, b, (3, 0)) for a, b in drawn.pairs), dict.fromkeys(drawn.byes, "bye"))
+        second = PastRound(tuple(GameResult(a, b, (3, 0)) for a, b in drawn.pairs), dict.fromkeys(drawn.byes, "bye"))
         assert trf.scores(without._replace(rounds=(first, second)))["P02"] == trf.scores(without)["P02"]
 
     def test_c_04_2_3_4_the_sides_of_a_forfeit_do_not_count(self) -> None:
         # In the first round P01 and P02 had the sides that their numbers give them. They have them again.
         first_side = has_a_first(Tournament(PLAYERS[:4], ()))
-        pairs = Swiss(3).draw(Tournament(PLAYERS[:4], ()), Py4Swiss()).pairs
-        forfeits = tuple(Game(a, b, (3, 0) if a < b else (0, 3), forfeit=True) for a, b in pairs)
-        drawn = Swiss(3).draw(Tournament(PLAYERS[:4], (PastRound(forfeits, {}),)), Py4Swiss())
+        pairs = Swiss(3).pair_next_round(Tournament(PLAYERS[:4], ()), Py4Swiss()).pairs
+        forfeits = tuple(GameResult(a, b, (3, 0) if a < b else (0, 3), forfeit=True) for a, b in pairs)
+        drawn = Swiss(3).pair_next_round(Tournament(PLAYERS[:4], (PastRound(forfeits, {}),)), Py4Swiss())
         assert (("P01", "P02") if first_side else ("P02", "P01")) in drawn.pairs
 
     def test_c_04_2_3_5_a_pair_that_has_not_played_may_be_paired_again(self) -> None:
         engine, made = Py4Swiss(), Swiss(2)
         for forfeit in (True, False):
-            met = Tournament(PLAYERS[:2], (PastRound((Game("P01", "P02", (3, 0), forfeit=forfeit),), {}),))
+            met = Tournament(PLAYERS[:2], (PastRound((GameResult("P01", "P02", (3, 0), forfeit=forfeit),), {}),))
             assert (engine.pair(made.trf(met)) is not None) == forfeit
 
 
 def test_a_player_that_is_still_absent_has_no_number_yet() -> None:
     waits = Tournament(PLAYERS, (), out=frozenset({"P01"}))
-    drawn = Swiss(3).draw(waits, Py4Swiss())
+    drawn = Swiss(3).pair_next_round(waits, Py4Swiss())
     assert {frozenset(pair) for pair in drawn.pairs} == {frozenset({"P02", "P04"}), frozenset({"P03", "P05"})}
 
 
 def test_without_an_engine_no_round_is_drawn() -> None:
     with pytest.raises(FormatError, match="a Swiss needs a pairing engine"):
-        Swiss().draw(Tournament(PLAYERS, ()))
+        Swiss().pair_next_round(Tournament(PLAYERS, ()))
 
 
 def test_if_everybody_has_met_everybody_the_sides_and_the_byes_stay_even(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,9 +87,9 @@ def test_if_everybody_has_met_everybody_the_sides_and_the_byes_stay_even(monkeyp
         tournament = Tournament(PLAYERS[:3], ())
         byes: Counter[str] = Counter()
         for _ in range(6):
-            pairs, resting = pair_in_any_case(tournament)
+            pairs, resting = pair_with_rematches(tournament)
             byes.update(resting)
-            games = tuple(Game(a, b, (3, 0)) for a, b in pairs)
+            games = tuple(GameResult(a, b, (3, 0)) for a, b in pairs)
             tournament = tournament._replace(
                 rounds=(*tournament.rounds, PastRound(games, dict.fromkeys(resting, "bye")))
             )
@@ -98,8 +98,8 @@ def test_if_everybody_has_met_everybody_the_sides_and_the_byes_stay_even(monkeyp
 
 def test_a_search_that_takes_too_long_allows_a_repetition(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leaguekit.formats.swiss._MAX_STEPS", 2)
-    met = PastRound((Game("P01", "P02", (1, 1)), Game("P03", "P04", (1, 1))), {})
-    pairs, byes = pair_in_any_case(Tournament(PLAYERS[:4], (met,)))
+    met = PastRound((GameResult("P01", "P02", (1, 1)), GameResult("P03", "P04", (1, 1))), {})
+    pairs, byes = pair_with_rematches(Tournament(PLAYERS[:4], (met,)))
     # The best player meets the nearest one again; a longer search would have found another opponent.
     assert ({frozenset(pair) for pair in pairs}, byes) == ({frozenset({"P01", "P02"}), frozenset({"P03", "P04"})}, [])
 
@@ -121,7 +121,7 @@ def test_a_league_is_exported_as_a_report_from_which_the_engine_makes_the_same_p
         points = {row.display_name: row.points for row in play.league.table.placed_rows()}
         scores = trf.scores(report.tournament)
         assert {report.players[one].name: score / 10 for one, score in scores.items()} == points
-        play.draw()
+        play.pair_next_round()
         drawn = [tuple(play.match(name).players) for name in play.league.rounds[-1].matches]
         pairs = Py4Swiss().pair(text)
         assert pairs is not None
@@ -175,8 +175,8 @@ def test_reports_of_other_programs_are_read() -> None:
     assert report.players["4"] == trf.PlayerInfo("D", 1500, 2)
     assert report.players["7"] == trf.PlayerInfo("G")
     first, second = report.tournament.rounds
-    assert first == PastRound((Game("2", "7", (0, 3), forfeit=True),), {"4": "bye"})
-    assert second == PastRound((Game("7", "4", (3, 0)),), {"2": "half_point"})
+    assert first == PastRound((GameResult("2", "7", (0, 3), forfeit=True),), {"4": "bye"})
+    assert second == PastRound((GameResult("7", "4", (3, 0)),), {"2": "half_point"})
     by_rank = trf.read("\n".join(["XXC rank black1", *rows]))
     assert by_rank.tournament.entrants == ("7", "2", "4", "9")
     assert by_rank.a_first is False

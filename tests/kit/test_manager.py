@@ -13,7 +13,7 @@ import pytest
 
 from leaguekit.agents.world import World
 from leaguekit.formats import FORMATS, Format
-from leaguekit.formats.base import Drawn, Ended, PairingEngine, Tournament
+from leaguekit.formats.base import Ended, NextRound, PairingEngine, Tournament
 from leaguekit.kit.checks import Check, CheckSettings, Failed, Outcome, run_checks
 from leaguekit.kit.exchanges import IncomingRequest
 from leaguekit.kit.manager import CHECKS, check_manager
@@ -109,9 +109,9 @@ class AnAuthorsFormat(Format):
     def ended(self, tournament: Tournament) -> Ended | None:
         return Ended("Both rounds have been played.", []) if len(tournament.rounds) == 2 else None
 
-    def draw(self, tournament: Tournament, engine: PairingEngine | None = None) -> Drawn:
+    def pair_next_round(self, tournament: Tournament, engine: PairingEngine | None = None) -> NextRound:
         a, b, c, d = tournament.entrants
-        return Drawn([(a, b)], [c, d], "", []) if tournament.rounds else Drawn([(a, b), (c, d)], [], "", [])
+        return NextRound([(a, b)], [c, d], "", []) if tournament.rounds else NextRound([(a, b), (c, d)], [], "", [])
 
 
 def test_byes_count_as_the_manager_announces_them_in_a_format_that_the_kit_does_not_know(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.games import GAMES, game, sources
+from leaguekit.games import GAMES, game, plugins
 from leaguekit.games.tic_tac_toe import TicTacToe
 from leaguekit.kit.checks import Check, CheckSettings
 from leaguekit.kit.player import CHECKS, check_player
@@ -113,7 +113,7 @@ class GameOfAFile(TicTacToe):
 
 @pytest.mark.parametrize("name", [*GAMES, GameOfAFile.name])
 def test_our_own_player_passes_every_check(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sources._added, GameOfAFile.name, GameOfAFile)
+    monkeypatch.setitem(plugins._added, GameOfAFile.name, GameOfAFile)
 
     async def main() -> Report:
         network = MemoryKitNetwork()

@@ -166,7 +166,7 @@ class Play:
         if (ended := made.ended(before)) is not None:
             return self.do(commands.record_end(ended, self.now))
         engine = Py4Swiss() if made.needs_engine else None
-        drawn_round = made.draw(before, engine)
+        drawn_round = made.pair_next_round(before, engine)
         return self.do(commands.record_draw(self.league, drawn_round, commands.drawn_by(made, engine), self.now))
 
     def assign(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leaguekit.formats.base import Drawn
+from leaguekit.formats.base import NextRound
 from leaguekit.formats.gauntlet import Gauntlet
 from leaguekit.formats.knockout import Knockout
 from leaguekit.league import commands
@@ -110,8 +110,8 @@ def test_a_player_without_a_game_and_without_a_bye_rests() -> None:
     assert stages(play.league)[0].pairings[0].winner is None
 
 
-def _without_bye() -> Drawn:
-    return Drawn([("P01", "P02")], [], "", [])
+def _without_bye() -> NextRound:
+    return NextRound([("P01", "P02")], [], "", [])
 
 
 @pytest.mark.parametrize(("players", "text"), [(4, "round_robin"), (8, "gauntlet(challengers=7)")])

@@ -8,7 +8,7 @@ from types import ModuleType
 
 from leaguekit.agents.author_modules import ModuleNotLoaded, load_file
 from leaguekit.formats import FORMATS, FormatError, find_format, parse_call
-from leaguekit.formats.sources import checked_format
+from leaguekit.formats.plugins import checked_format
 
 
 def load_format(text: str, name: str = "") -> None:

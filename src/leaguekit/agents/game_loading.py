@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 from leaguekit.agents.author_modules import ModuleNotLoaded, load_file
 from leaguekit.games import GAMES, game
 from leaguekit.games.base import Game
-from leaguekit.games.sources import MAX_NAME_LENGTH, add_game
+from leaguekit.games.plugins import MAX_NAME_LENGTH, add_game
 from leaguekit.protocol.errors import ProtocolError
 
 # A class in a file, perhaps with arguments.

@@ -14,12 +14,12 @@ from importlib import import_module
 from typing import Any
 
 from leaguekit.formats.base import Format, FormatError, ScheduledFormat
-from leaguekit.formats.sources import entry_points, import_format
-from leaguekit.games import calls
+from leaguekit.formats.plugins import entry_points, import_format
+from leaguekit.games import call_syntax
 
 DEFAULT_FORMAT = "round_robin"
 # These modules have no format. The test kit for authors need not be loaded to play.
-_NO_FORMATS = {"base", "sources", "testing", "trf"}
+_NO_FORMATS = {"base", "plugins", "testing", "trf"}
 
 
 def find_formats(package: str, path: Iterable[str]) -> dict[str, type[Format]]:
@@ -49,7 +49,7 @@ def parse_format(text: str) -> Format:
 def parse_call(text: str) -> tuple[str, dict[str, Any]]:
     """The name and the arguments of a text such as ``name(argument=value, …)``. Raises FormatError."""
     try:
-        return calls.parse_call(text)
+        return call_syntax.parse_call(text)
     except ValueError as error:
         raise FormatError(f"a format is {error}") from None
 

@@ -36,7 +36,7 @@ class Scoring(NamedTuple):
         return {WIN: self.win, DRAW: self.draw, LOSS: 0}[points]
 
 
-class Game(NamedTuple):
+class GameResult(NamedTuple):
     """The result of a game, side A first. ``points`` are 3–0, 1–1, or 0–0 if both lose.
 
     A forfeit was decided without play: the two have not met, and have had no side.
@@ -55,7 +55,7 @@ class Game(NamedTuple):
 class PastRound(NamedTuple):
     """A completed round. A player without a game and without a bye was absent, or rested."""
 
-    games: tuple[Game, ...]
+    games: tuple[GameResult, ...]
     byes: dict[str, Bye]
     label: str = ""
 
@@ -82,7 +82,7 @@ class Tournament(NamedTuple):
         return [player for player in self.entrants if player not in self.out]
 
 
-class Drawn(NamedTuple):
+class NextRound(NamedTuple):
     """The next round. ``ranking`` is the order of the table until the next draw; without one the points decide."""
 
     pairs: list[Pair]
@@ -144,11 +144,11 @@ class Format(ABC):
         "lot",
     )
     max_players: ClassVar[int | None] = None
-    # What the rankings of ``draw`` are by, in words. Without rankings the table is by points and tie-breaks.
+    # What the rankings of ``pair_next_round`` are by, in words. Without rankings the table is by points and tie-breaks.
     ranked_by: ClassVar[str] = ""
     # Whether the operator may add players after the start.
     takes_late_players: ClassVar[bool] = False
-    # Whether ``draw`` needs a pairing engine.
+    # Whether ``pair_next_round`` needs a pairing engine.
     needs_engine: ClassVar[bool] = False
     # The arguments that are not the default, as in ``--format``.
     arguments: Mapping[str, Any] = MappingProxyType({})
@@ -166,13 +166,13 @@ class Format(ABC):
         """The same about these players, once the seeding is known. It may have their ids."""
         return self.advancement
 
-    def fault(self, players: int) -> str | None:
+    def player_count_error(self, players: int) -> str | None:
         """Why this number of players cannot play in this format; None if they can."""
         if self.max_players is not None and players > self.max_players:
             return f"{self.name} has at most {self.max_players} players, not {players:,}"
         return None
 
-    def whole(self, entrants: Sequence[str]) -> list[list[Pair]] | None:  # noqa: ARG002 - most formats draw
+    def full_schedule(self, entrants: Sequence[str]) -> list[list[Pair]] | None:  # noqa: ARG002 - most formats draw
         """All rounds, if they are known at the start; None if each is drawn when the previous one is over."""
         return None
 
@@ -185,7 +185,7 @@ class Format(ABC):
         """The end of a tournament; None if another round follows."""
 
     @abstractmethod
-    def draw(self, tournament: Tournament, engine: PairingEngine | None = None) -> Drawn:
+    def pair_next_round(self, tournament: Tournament, engine: PairingEngine | None = None) -> NextRound:
         """The next round of a tournament that has not ended."""
 
     def bracket(self, tournament: Tournament) -> list[BracketStage]:  # noqa: ARG002 - few formats have one
@@ -208,18 +208,18 @@ class ScheduledFormat(Format):
     """A format whose rounds are all known at the start. Results do not change them."""
 
     @abstractmethod
-    def whole(self, entrants: Sequence[str]) -> list[list[Pair]]: ...
+    def full_schedule(self, entrants: Sequence[str]) -> list[list[Pair]]: ...
 
     @abstractmethod
     def match_count(self, players: int) -> int:
         """The number of matches, without the schedule."""
 
     def ended(self, tournament: Tournament) -> Ended | None:
-        over = len(tournament.rounds) >= len(self.whole(tournament.entrants))
+        over = len(tournament.rounds) >= len(self.full_schedule(tournament.entrants))
         return Ended("All rounds have been played.", []) if over else None
 
-    def draw(self, tournament: Tournament, engine: PairingEngine | None = None) -> Drawn:  # noqa: ARG002
-        return Drawn(self.whole(tournament.entrants)[len(tournament.rounds)], [], "", [])
+    def pair_next_round(self, tournament: Tournament, engine: PairingEngine | None = None) -> NextRound:  # noqa: ARG002
+        return NextRound(self.full_schedule(tournament.entrants)[len(tournament.rounds)], [], "", [])
 
 
 def lot(seed: bytes, *parts: str) -> int:

@@ -40,16 +40,16 @@ class Gauntlet(ScheduledFormat):
     def _sentence(self, who: str) -> str:
         return f"{who} meets everybody {'once' if self.legs == 1 else 'twice'}; the table decides."
 
-    def fault(self, players: int) -> str | None:
+    def player_count_error(self, players: int) -> str | None:
         if players <= self.challengers:
             return f"a gauntlet of {self.challengers} challengers needs more than {players} players"
-        return super().fault(players)
+        return super().player_count_error(players)
 
     def match_count(self, players: int) -> int:
         among = self.challengers * (self.challengers - 1) // 2
         return (self.challengers * (players - self.challengers) + among) * self.legs
 
-    def whole(self, entrants: Sequence[str]) -> list[list[Pair]]:
+    def full_schedule(self, entrants: Sequence[str]) -> list[list[Pair]]:
         challengers, others = entrants[: self.challengers], entrants[self.challengers :]
         size = max(len(challengers), len(others))
         once: list[list[Pair]] = []
@@ -61,8 +61,8 @@ class Gauntlet(ScheduledFormat):
             ]
             # The sides alternate from round to round.
             once.append([(b, a) for a, b in pairs] if turn % 2 else pairs)
-        once += [pairs for pairs in RoundRobin().whole(challengers) if pairs] if len(challengers) > 1 else []
+        once += [pairs for pairs in RoundRobin().full_schedule(challengers) if pairs] if len(challengers) > 1 else []
         return once if self.legs == 1 else once + [[(b, a) for a, b in pairs] for pairs in once]
 
     def total_rounds(self, players: int) -> int:
-        return len(self.whole([str(number) for number in range(players)]))
+        return len(self.full_schedule([str(number) for number in range(players)]))

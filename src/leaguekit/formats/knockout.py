@@ -8,11 +8,11 @@ from typing import NamedTuple
 from leaguekit.formats.base import (
     BracketPlace,
     BracketStage,
-    Drawn,
     Ended,
     Format,
     FormatError,
-    Game,
+    GameResult,
+    NextRound,
     Pair,
     PairingEngine,
     Tournament,
@@ -23,11 +23,11 @@ from leaguekit.formats.base import (
 _STAGES = {2: "Final", 4: "Semi-finals", 8: "Quarter-finals"}
 
 
-class Tie(NamedTuple):
+class KnockoutPairing(NamedTuple):
     """A pairing of a stage: its games so far, and who advances."""
 
     players: tuple[str, str]
-    games: tuple[Game, ...]
+    games: tuple[GameResult, ...]
     winner: str | None
     # Whether the committed lot decided.
     by_lot: bool = False
@@ -42,7 +42,7 @@ class Stage(NamedTuple):
     """A stage: its name, its pairings, and the players that advance without one."""
 
     label: str
-    ties: list[Tie]
+    pairings: list[KnockoutPairing]
     resting: list[str]
 
     @property
@@ -52,7 +52,7 @@ class Stage(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        return all(tie.winner is not None for tie in self.ties)
+        return all(pairing.winner is not None for pairing in self.pairings)
 
 
 class Knockout(Format):
@@ -80,36 +80,36 @@ class Knockout(Format):
 
     def stages(self, tournament: Tournament) -> list[Stage]:
         """All stages that are known: those that are over, and the present one."""
-        games: dict[frozenset[str], list[Game]] = {}
+        games: dict[frozenset[str], list[GameResult]] = {}
         for past in tournament.rounds:
             for game in past.games:
                 games.setdefault(frozenset((game.a, game.b)), []).append(game)
 
-        def tie(a: str, b: str) -> Tie:
-            return self._tie(a, b, tuple(games.get(frozenset((a, b)), ())), tournament.seed)
+        def pairing_of(a: str, b: str) -> KnockoutPairing:
+            return self._judge_pairing(a, b, tuple(games.get(frozenset((a, b)), ())), tournament.seed)
 
         slots = _bracket(tournament.entrants)
         stages: list[Stage] = []
         while len(slots) > 1:
             resting: list[str] = []
-            ties: list[Tie] = []
+            pairings: list[KnockoutPairing] = []
             winners: list[str | None] = []
             for one, other in zip(slots[::2], slots[1::2], strict=True):
                 if one is not None and other is not None:
-                    ties.append(tie(one, other))
-                    winners.append(ties[-1].winner)
+                    pairings.append(pairing_of(one, other))
+                    winners.append(pairings[-1].winner)
                 else:
                     winners.append(one or other)
                     resting += [player for player in (one, other) if player is not None]
             if len(slots) == 2 and self.third_place and len(tournament.entrants) >= 4:
-                ties.append(tie(*(before.loser for before in stages[-1].ties)))
-            stages.append(Stage(_label(len(slots)), ties, resting))
+                pairings.append(pairing_of(*(before.loser for before in stages[-1].pairings)))
+            stages.append(Stage(_label(len(slots)), pairings, resting))
             if not stages[-1].is_over:
                 break
             slots = winners
         return stages
 
-    def _tie(self, a: str, b: str, games: tuple[Game, ...], seed: bytes) -> Tie:
+    def _judge_pairing(self, a: str, b: str, games: tuple[GameResult, ...], seed: bytes) -> KnockoutPairing:
         """Who advances after these games. Games after the decision do not count: a correction made them needless."""
         wins = {a: 0, b: 0}
         for number, game in enumerate(games, start=1):
@@ -118,78 +118,81 @@ class Knockout(Format):
             left = max(self.best_of - number, 0)
             first = max(wins, key=wins.__getitem__)
             if 2 * wins[first] - sum(wins.values()) > left:
-                return Tie((a, b), games, first)
+                return KnockoutPairing((a, b), games, first)
         if len(games) <= self.best_of:
-            return Tie((a, b), games, None)
-        return Tie((a, b), games, min(a, b, key=lambda player: lot(seed, *sorted((a, b)), player)), by_lot=True)
+            return KnockoutPairing((a, b), games, None)
+        return KnockoutPairing(
+            (a, b), games, min(a, b, key=lambda player: lot(seed, *sorted((a, b)), player)), by_lot=True
+        )
 
     def ended(self, tournament: Tournament) -> Ended | None:
         *_, last = self.stages(tournament)
         if not last.is_final or not last.is_over:
             return None
-        final = last.ties[0]
+        final = last.pairings[0]
         how = "by the league's lot" if final.by_lot else "in the final"
         return Ended(f"{final.winner} won against {final.loser} {how}.", self.ranking(tournament))
 
-    def draw(self, tournament: Tournament, engine: PairingEngine | None = None) -> Drawn:  # noqa: ARG002
+    def pair_next_round(self, tournament: Tournament, engine: PairingEngine | None = None) -> NextRound:  # noqa: ARG002
         stage = self.stages(tournament)[-1]
-        open_ties = [tie for tie in stage.ties if tie.winner is None]
-        number = max(len(tie.games) for tie in open_ties) + 1
+        open_pairings = [pairing for pairing in stage.pairings if pairing.winner is None]
+        number = max(len(pairing.games) for pairing in open_pairings) + 1
         game = ", deciding game" if number > self.best_of else f", game {number}" if self.best_of > 1 else ""
         label = stage.label
-        if stage.is_final and len(stage.ties) == 2:
-            label = {1: "Final" if open_ties[0] is stage.ties[0] else "Third place", 2: f"{label} and third place"}[
-                len(open_ties)
-            ]
-        pairs = [_sided(tie, tournament) for tie in open_ties]
-        return Drawn(pairs, [], f"{label}{game}", self.ranking(tournament))
+        if stage.is_final and len(stage.pairings) == 2:
+            label = {
+                1: "Final" if open_pairings[0] is stage.pairings[0] else "Third place",
+                2: f"{label} and third place",
+            }[len(open_pairings)]
+        pairs = [_sided(pairing, tournament) for pairing in open_pairings]
+        return NextRound(pairs, [], f"{label}{game}", self.ranking(tournament))
 
     def ranking(self, tournament: Tournament) -> list[str]:
         """The players that are in play by seeding, then those that are out: the later the better, then by seeding."""
         places = dict.fromkeys(tournament.entrants, (0, 0))
         for number, stage in enumerate(self.stages(tournament), start=1):
-            for tie in stage.ties[:1] if stage.is_final else stage.ties:
-                if tie.winner is not None:
-                    places[tie.loser] = (1, -2 * number)
-            for third_place in stage.ties[1:] if stage.is_final else ():
+            for pairing in stage.pairings[:1] if stage.is_final else stage.pairings:
+                if pairing.winner is not None:
+                    places[pairing.loser] = (1, -2 * number)
+            for third_place in stage.pairings[1:] if stage.is_final else ():
                 if third_place.winner is not None:
                     # Behind the other player of the same stage, and before those of earlier stages.
                     places[third_place.loser] = (1, 3 - 2 * number)
         return sorted(tournament.entrants, key=places.__getitem__)
 
     def bracket(self, tournament: Tournament) -> list[BracketStage]:
-        ties: dict[frozenset[str | None], Tie] = {
-            frozenset(tie.players): tie for stage in self.stages(tournament) for tie in stage.ties
+        pairings: dict[frozenset[str | None], KnockoutPairing] = {
+            frozenset(pairing.players): pairing for stage in self.stages(tournament) for pairing in stage.pairings
         }
         slots = _bracket(tournament.entrants)
         stages: list[BracketStage] = []
         while len(slots) > 1:
             places: list[BracketPlace] = []
             for a, b in zip(slots[::2], slots[1::2], strict=True):
-                tie = ties.get(frozenset((a, b)))
-                if tie is not None:
-                    places.append(BracketPlace(a, b, tie.winner, tie.by_lot))
+                pairing = pairings.get(frozenset((a, b)))
+                if pairing is not None:
+                    places.append(BracketPlace(a, b, pairing.winner, pairing.by_lot))
                 elif stages:
                     places.append(BracketPlace(a, b))
                 else:
                     places.append(BracketPlace(a or b, None, a or b, rests=True))
             if len(slots) == 2 and self.third_place and len(tournament.entrants) >= 4:
                 losers = [_loser(place) for place in stages[-1].places]
-                tie = ties.get(frozenset(losers))
-                decided = (None, False) if tie is None else (tie.winner, tie.by_lot)
+                pairing = pairings.get(frozenset(losers))
+                decided = (None, False) if pairing is None else (pairing.winner, pairing.by_lot)
                 places.append(BracketPlace(losers[0], losers[1], *decided, title="Third place"))
             stages.append(BracketStage(_label(len(slots)), places))
             slots = [place.winner for place in places if not place.title]
         return stages
 
     def objection(self, before: Tournament, after: Tournament) -> str | None:
-        now = {tie.players: tie.winner for stage in self.stages(after) for tie in stage.ties}
+        now = {pairing.players: pairing.winner for stage in self.stages(after) for pairing in stage.pairings}
         for stage in self.stages(before):
-            for tie in stage.ties:
-                if tie.winner is not None and now.get(tie.players) != tie.winner:
+            for pairing in stage.pairings:
+                if pairing.winner is not None and now.get(pairing.players) != pairing.winner:
                     settled = "has won against" if stage.is_final else "has advanced against"
                     reason = "their places are decided" if stage.is_final else "a later round is drawn"
-                    return f"{tie.winner} {settled} {tie.loser}, and {reason}"
+                    return f"{pairing.winner} {settled} {pairing.loser}, and {reason}"
         return None
 
 
@@ -214,14 +217,14 @@ def _loser(place: BracketPlace) -> str | None:
     return place.b if place.winner == place.a else place.a
 
 
-def _sided(tie: Tie, tournament: Tournament) -> Pair:
+def _sided(pairing: KnockoutPairing, tournament: Tournament) -> Pair:
     """The sides: swapped from game to game. In the first game, the player that had side A less often has it."""
-    one, other = tie.players
-    if tie.games:
-        return tie.games[-1].b, tie.games[-1].a
+    one, other = pairing.players
+    if pairing.games:
+        return pairing.games[-1].b, pairing.games[-1].a
     a_sides = [game.a for game in _games(tournament)]
     return (other, one) if a_sides.count(other) < a_sides.count(one) else (one, other)
 
 
-def _games(tournament: Tournament) -> Iterator[Game]:
+def _games(tournament: Tournament) -> Iterator[GameResult]:
     return (game for past in tournament.rounds for game in past.games if not game.forfeit)

@@ -26,7 +26,7 @@ class RoundRobin(ScheduledFormat):
     def total_rounds(self, players: int) -> int:
         return (players - 1 + players % 2) * self.legs
 
-    def whole(self, entrants: Sequence[str]) -> list[list[Pair]]:
+    def full_schedule(self, entrants: Sequence[str]) -> list[list[Pair]]:
         """The pairs of each round, side A first.
 
         A player plays at most once per round. With an odd number of players, one of them rests. The numbers of a

@@ -1,7 +1,7 @@
 """Swiss: in each round, players with equal points meet, and nobody meets anybody twice.
 
 A pairing engine outside the core makes the pairs by the FIDE (Dutch) rules. Their edition is the one that was valid
-until 31 January 2026. If no legal pairing exists, ``pair_in_any_case`` pairs with as few repetitions as it can find.
+until 31 January 2026. If no legal pairing exists, ``pair_with_rematches`` pairs with as few repetitions as it can find.
 """
 
 from __future__ import annotations
@@ -12,7 +12,17 @@ from itertools import count
 from typing import Literal
 
 from leaguekit.formats import trf
-from leaguekit.formats.base import Drawn, Ended, Format, FormatError, Pair, PairingEngine, Tournament, check_number, lot
+from leaguekit.formats.base import (
+    Ended,
+    Format,
+    FormatError,
+    NextRound,
+    Pair,
+    PairingEngine,
+    Tournament,
+    check_number,
+    lot,
+)
 
 MAX_ROUNDS = 99
 # The search for a pairing with few repetitions gives up after this number of steps, and allows one more repetition.
@@ -37,7 +47,7 @@ class Swiss(Format):
     def advancement(self) -> str:
         return "Players with equal points meet, and nobody meets anybody twice; the table decides."
 
-    def fault(self, players: int) -> str | None:
+    def player_count_error(self, players: int) -> str | None:
         if self.max_players < players:
             return (
                 f"a Swiss has at most {self.max_players} players, not {players:,}: the pairing engine takes 5 seconds "
@@ -60,16 +70,16 @@ class Swiss(Format):
             return Ended("Fewer than two players are left.", [])
         return None
 
-    def draw(self, tournament: Tournament, engine: PairingEngine | None = None) -> Drawn:
+    def pair_next_round(self, tournament: Tournament, engine: PairingEngine | None = None) -> NextRound:
         if engine is None:
             raise FormatError("a Swiss needs a pairing engine")
         tournament = without_late_players(tournament)
         pairs = engine.pair(self.trf(tournament))
         label = f"Round {len(tournament.rounds) + 1}"
         if pairs is None:
-            return Drawn(*pair_in_any_case(tournament), label, [])
+            return NextRound(*pair_with_rematches(tournament), label, [])
         entrants = tournament.entrants
-        return Drawn(
+        return NextRound(
             [(entrants[white - 1], entrants[black - 1]) for white, black in pairs if black],
             [entrants[white - 1] for white, black in pairs if not black],
             label,
@@ -101,7 +111,7 @@ def has_a_first(tournament: Tournament) -> bool:
     return lot(tournament.seed, "first side") % 2 == 0
 
 
-def pair_in_any_case(tournament: Tournament) -> tuple[list[Pair], list[str]]:
+def pair_with_rematches(tournament: Tournament) -> tuple[list[Pair], list[str]]:
     """Pairs and byes for a round that the rules cannot pair: the sides do not count, and players may meet again.
 
     The bye goes to a player of those that had the fewest, preferably to the last. The search pairs the best player

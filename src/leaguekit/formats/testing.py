@@ -9,10 +9,10 @@ from leaguekit.formats.base import (
     DRAW,
     LOSS,
     WIN,
-    Drawn,
     Ended,
     Format,
-    Game,
+    GameResult,
+    NextRound,
     Pair,
     PairingEngine,
     PastRound,
@@ -32,24 +32,24 @@ def check_format(
 ) -> None:
     """Play a tournament of each size and seed, with forfeits and withdrawals. Raises AssertionError."""
     for size in sizes:
-        if made.fault(size) is None:
+        if made.player_count_error(size) is None:
             for seed in seeds:
                 play_tournament(made, size, seed, engine=engine, withdrawals=withdrawals)
 
 
 def play_tournament(
     made: Format, size: int, seed: int, *, engine: PairingEngine | None = None, withdrawals: bool = True
-) -> tuple[Tournament, Ended, list[Drawn]]:
+) -> tuple[Tournament, Ended, list[NextRound]]:
     """Play one tournament with random results, and check every round. Returns what was drawn."""
     entrants = tuple(f"P{number:02}" for number in range(1, size + 1))
     tournament = Tournament(entrants, (), sha256(b"%d" % seed).digest())
     where = f"{made} with {size} players and seed {seed}"
-    whole = made.whole(entrants)
-    drawn: list[Drawn] = []
+    whole = made.full_schedule(entrants)
+    drawn: list[NextRound] = []
     while (ended := made.ended(tournament)) is None:
         number = len(tournament.rounds) + 1
         _require(number <= MAX_ROUNDS, f"{where} does not end")
-        one, again = made.draw(tournament, engine), made.draw(tournament, engine)
+        one, again = made.pair_next_round(tournament, engine), made.pair_next_round(tournament, engine)
         _require(one == again, f"{where}: two draws of round {number} differ: {one} and {again}")
         check_round(one, tournament, f"{where}: round {number}")
         if whole is not None:
@@ -69,7 +69,7 @@ def play_tournament(
     return tournament, ended, drawn
 
 
-def check_round(drawn: Drawn, tournament: Tournament, where: str) -> None:
+def check_round(drawn: NextRound, tournament: Tournament, where: str) -> None:
     """Everybody plays at most once, nobody is unknown, and the ranking is of all players."""
     playing = [player for pair in drawn.pairs for player in pair] + drawn.byes
     _require(bool(drawn.pairs), f"{where} has no pair")
@@ -90,13 +90,13 @@ def _hash(text: str) -> int:
     return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
 
 
-def _game(pair: Pair, text: str, out: frozenset[str]) -> Game:
+def _game(pair: Pair, text: str, out: frozenset[str]) -> GameResult:
     """A random result. A player that has left forfeits."""
     a, b = pair
     if gone := [player for player in pair if player in out]:
         points = (LOSS, LOSS) if len(gone) == 2 else (LOSS, WIN) if a in out else (WIN, LOSS)
-        return Game(a, b, points, forfeit=True)
+        return GameResult(a, b, points, forfeit=True)
     number = _hash(f"{text}:{a}:{b}") % 40
     if number < 3:
-        return Game(a, b, ((WIN, LOSS), (LOSS, WIN), (LOSS, LOSS))[number], forfeit=True)
-    return Game(a, b, ((WIN, LOSS), (LOSS, WIN), (DRAW, DRAW))[number % 3])
+        return GameResult(a, b, ((WIN, LOSS), (LOSS, WIN), (LOSS, LOSS))[number], forfeit=True)
+    return GameResult(a, b, ((WIN, LOSS), (LOSS, WIN), (DRAW, DRAW))[number % 3])

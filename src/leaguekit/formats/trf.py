@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from leaguekit.formats.base import DRAW, LOSS, WIN, Bye, FormatError, Game, PastRound, Scoring, Tournament
+from leaguekit.formats.base import DRAW, LOSS, WIN, Bye, FormatError, GameResult, PastRound, Scoring, Tournament
 
 FIDE_SCORING = Scoring(win=10, draw=5, bye=10)
 _BYES: dict[Bye, str] = {"bye": "U", "full_point": "F", "half_point": "H", "absent": "Z"}
@@ -167,7 +167,7 @@ def _cells(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _past_round(results: dict[str, list[tuple[str, str, str]]], index: int) -> PastRound:
-    games: list[Game] = []
+    games: list[GameResult] = []
     byes: dict[str, Bye] = {}
     absent = ("0000", "-", "Z")
     cells = {player: one[index] if index < len(one) else absent for player, one in results.items()}
@@ -179,7 +179,7 @@ def _past_round(results: dict[str, list[tuple[str, str, str]]], index: int) -> P
             raise FormatError(f"players {player} and {other} do not agree about round {index + 1}")
         # A forfeit may have no sides.
         elif side == "w" or (side != "b" and int(player) < int(other)):
-            games.append(Game(player, other, (_POINTS[sign], _POINTS[cells[other][2]]), sign in "+-"))
+            games.append(GameResult(player, other, (_POINTS[sign], _POINTS[cells[other][2]]), sign in "+-"))
     return PastRound(tuple(games), {player: bye for player, bye in byes.items() if bye != "absent"})
 
 

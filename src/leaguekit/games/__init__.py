@@ -1,7 +1,7 @@
 """The games and their interface, ``Game``. Games are pure rules. A new game needs no change elsewhere.
 
 Our own games are discovered: every module of this package is searched for subclasses of ``Game`` that have a name.
-``games/sources.py`` finds the games of other packages when they are used.
+``games/plugins.py`` finds the games of other packages when they are used.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from leaguekit.games import sources
+from leaguekit.games import plugins
 from leaguekit.games.base import Game
-from leaguekit.games.calls import parse_call
+from leaguekit.games.call_syntax import parse_call
 from leaguekit.protocol.errors import ProtocolError
 
 # These modules have no game. The test kit for authors need not be loaded to play.
-_NO_GAMES = {"base", "calls", "pictures", "records", "sources", "testing"}
+_NO_GAMES = {"base", "call_syntax", "pictures", "records", "plugins", "testing"}
 
 
 def find_games(package: str, path: Iterable[str]) -> dict[str, Game[Any]]:
@@ -69,7 +69,7 @@ def game(text: str, args: Mapping[str, Any] | None = None) -> Game[Any]:
     args = {**parsed, **(args or {})}
     if not args and name in GAMES:
         return GAMES[name]
-    kind, first = (type(GAMES[name]), ()) if name in GAMES else sources.find_kind(name, GAMES)
+    kind, first = (type(GAMES[name]), ()) if name in GAMES else plugins.find_kind(name, GAMES)
     return _make(kind, first, name, json.dumps(args, sort_keys=True))
 
 

@@ -215,7 +215,7 @@ def format_fault(settings: Settings) -> str | None:
         return str(error)
     if settings.rounds == "double" and made.name != "round_robin":
         return f"rounds = double belongs to round_robin, and the format is {made.name}"
-    if "buchholz" in settings.tie_breaks and made.whole(("P01", "P02", "P03")) is not None:
+    if "buchholz" in settings.tie_breaks and made.full_schedule(("P01", "P02", "P03")) is not None:
         return f"the tie-break buchholz belongs to a Swiss, and the format is {made.name}"
     if len(set(settings.tie_breaks)) < len(settings.tie_breaks):
         return f"tie_breaks must name each tie-break once, got {', '.join(settings.tie_breaks)}"

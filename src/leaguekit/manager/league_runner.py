@@ -183,7 +183,7 @@ class LeagueRunner:
                 self._ledger.record(commands.record_end(ended, self._now()))
                 return
             engine = Py4Swiss() if made.needs_engine else None
-            drawn = await self._world.blocking(made.draw, before, engine)
+            drawn = await self._world.blocking(made.pair_next_round, before, engine)
         except Exception as error:
             # The format of an author may raise anything. The operator repairs it, and starts the manager again.
             self._draw_problem = f"the next round cannot be drawn: {str(error) or type(error).__name__}"

@@ -19,8 +19,7 @@ from typing import NamedTuple
 from msgspec import Struct, field, json, structs
 
 from leaguekit.formats import FormatError, parse_format
-from leaguekit.formats.base import Game as PlayedGame
-from leaguekit.formats.base import Pair, PastRound, Tournament
+from leaguekit.formats.base import GameResult, Pair, PastRound, Tournament
 from leaguekit.games import game
 from leaguekit.games.base import Side, has_chance
 from leaguekit.league.settings import Settings, with_game
@@ -136,7 +135,7 @@ class DirectLeague:
             for number, entrant in enumerate(entrants, start=1)
         }
         self._format = parse_format(settings.format_text)
-        if (fault := self._format.fault(len(self.players))) is not None:
+        if (fault := self._format.player_count_error(len(self.players))) is not None:
             raise FormatError(fault)
         self._engine = Py4Swiss() if self._format.needs_engine else None
         # In a single round-robin, the number of meetings is known without counting.
@@ -144,7 +143,7 @@ class DirectLeague:
         # None if the format draws each round.
         self._rounds = (
             None
-            if (whole := self._format.whole([*self.players])) is None
+            if (whole := self._format.full_schedule([*self.players])) is None
             else [self._schedule(round_id, pairs) for round_id, pairs in enumerate(whole, start=1)]
         )
         self._ranking: list[str] = []
@@ -195,7 +194,7 @@ class DirectLeague:
                     raise GameBrokeDown(f"the game {self._game_name} broke down: {_describe(error)}") from error
                 self._record(match, verdict)
                 if self._rounds is None:
-                    self._games.append(PlayedGame(match.a.id, match.b.id, (verdict.score["A"], verdict.score["B"])))
+                    self._games.append(GameResult(match.a.id, match.b.id, (verdict.score["A"], verdict.score["B"])))
                 if on_result is not None:
                     on_result(match.id, result_of(verdict, match.a.id, match.b.id))
             if self._shows_table:
@@ -236,8 +235,8 @@ class DirectLeague:
             return
         tournament = Tournament(tuple(self.players), (), self._seed)
         while (ended := self._format.ended(tournament)) is None:
-            drawn = self._format.draw(tournament, self._engine)
-            self._games: list[PlayedGame] = []
+            drawn = self._format.pair_next_round(tournament, self._engine)
+            self._games: list[GameResult] = []
             matches = self._schedule(len(tournament.rounds) + 1, drawn.pairs)
             self._ranking = drawn.ranking
             yield matches

@@ -7,7 +7,7 @@ import pytest
 from msgspec import UNSET, structs
 
 from leaguekit.formats import FORMATS
-from leaguekit.formats.base import Drawn, Format
+from leaguekit.formats.base import Format, NextRound
 from leaguekit.formats.knockout import Knockout
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
@@ -316,8 +316,10 @@ class TestSwiss:
     def test_above_400_players_a_sentence_says_why_not(self) -> None:
         made = Settings(league_id=LEAGUE, format="swiss").known_format
         assert made is not None
-        assert made.fault(400) is None
-        assert "at most 400 players, not 1,000: the pairing engine takes 5 seconds" in str(made.fault(1_000))
+        assert made.player_count_error(400) is None
+        assert "at most 400 players, not 1,000: the pairing engine takes 5 seconds" in str(
+            made.player_count_error(1_000)
+        )
 
 
 class TestKnockout:
@@ -549,7 +551,7 @@ class TestAudit:
         assert "expected a final ranking of all players, found P01" in wrong[0]
         more = Play(players=2, referees=1, format="knockout").begin()
         more.play_round()
-        event = commands.record_draw(more.league, Drawn([("P01", "P02")], [], "", []), "knockout 1", more.now)
+        event = commands.record_draw(more.league, NextRound([("P01", "P02")], [], "", []), "knockout 1", more.now)
         assert (
             "expected the league's end: P01 won against P02 in the final., found the draw of round 2"
             in findings([*more.log, e.encode(event[0])])[0]

@@ -12,7 +12,7 @@ from leaguekit.cli import CommandError
 from leaguekit.cli.tables import json_line
 from leaguekit.games import GAMES, game, rules
 from leaguekit.games.base import SIDES, Game, has_chance
-from leaguekit.games.sources import GROUP, entry_points, names_of
+from leaguekit.games.plugins import GROUP, entry_points, names_of
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.plain_text import sanitize_line
 

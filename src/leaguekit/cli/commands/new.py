@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from leaguekit.cli import CommandError
 from leaguekit.games import GAMES
-from leaguekit.games.sources import MAX_NAME_LENGTH
+from leaguekit.games.plugins import MAX_NAME_LENGTH
 from leaguekit.league import names
 
 EXAMPLES = """examples:

@@ -222,7 +222,7 @@ class ManagerHarness(Harness):
         count = len(self.table.rows)
         if self.format is None:
             return
-        if self.format.fault(count) is None and self.format.total_rounds(count) == 1:
+        if self.format.player_count_error(count) is None and self.format.total_rounds(count) == 1:
             raise NotCheckable(f"its league, {stated}, has one round only; check a league with more rounds")
         self.table = Table.of(self.format.tie_breaks, self.table.rows.values())
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, Struct
 
-from leaguekit.formats.base import Drawn, PairingEngine
+from leaguekit.formats.base import NextRound, PairingEngine
 from leaguekit.games.base import Moves
 from leaguekit.league import events as e
 from leaguekit.league.audit.preconditions import ImpossibleEvent, check_preconditions
@@ -199,9 +199,9 @@ class Audit:
         elif event.engine != (by := drawn_by(made, self._engine)):
             self._skip(f"the pairings were drawn by {event.engine}, and this is {by}")
         else:
-            drawn = made.draw(before, self._engine)
+            drawn = made.pair_next_round(before, self._engine)
             self.counts.draws_repeated += 1
-            if drawn != Drawn(event.pairs, event.byes, event.label, event.ranking):
+            if drawn != NextRound(event.pairs, event.byes, event.label, event.ranking):
                 self._note(Discrepancy(f"the pairings of round {event.round_id} by {by}", "other pairings"))
 
     def _check_time(self, at: str) -> None:

@@ -202,7 +202,7 @@ def _league_started(event: e.LeagueStarted, league: League) -> Iterator[Discrepa
         yield from _check_round_robin(event, league, is_double=made.total_rounds(2) == 2)
     elif made is not None:
         seeding = event.seeding or sorted(league.table.rows, key=id_order)
-        if (made.whole(seeding) or []) != event.rounds:
+        if (made.full_schedule(seeding) or []) != event.rounds:
             yield Discrepancy(f"the schedule of {made}", "another one")
 
 

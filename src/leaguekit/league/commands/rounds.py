@@ -26,7 +26,7 @@ def match_count(settings: Settings, players: int) -> int:
 def start_fault(settings: Settings, players: int) -> str | None:
     """Why the format does not let a league with this number of players start; None if it does."""
     made = settings.known_format
-    return format_fault(settings) if made is None else made.fault(players)
+    return format_fault(settings) if made is None else made.player_count_error(players)
 
 
 def create(settings: Settings, at: str) -> list[e.Event]:
@@ -53,7 +53,7 @@ def start(league: League, at: str, *, by_operator: bool = False, max_matches: in
         raise ProtocolError("E058", _too_many_matches(len(players), count, limit))
     if (fault := start_fault(league.settings, len(players))) is not None:
         raise ProtocolError("E058", f"The league cannot start: {fault}.")
-    rounds = parse_format(league.settings.format_text).whole(players) or []
+    rounds = parse_format(league.settings.format_text).full_schedule(players) or []
     seeding = [] if players == sorted(players, key=id_order) else players
     started = e.LeagueStarted(at=at, rounds=rounds, by_operator=by_operator, seeding=seeding)
     return [e.RegistrationsClosed(at=at), started]

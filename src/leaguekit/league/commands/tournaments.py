@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from leaguekit.formats import Format, FormatError
-from leaguekit.formats.base import Drawn, Ended, Game, PairingEngine, PastRound, Tournament, lot
+from leaguekit.formats.base import Ended, GameResult, NextRound, PairingEngine, PastRound, Tournament, lot
 from leaguekit.formats.swiss import has_a_first
 from leaguekit.formats.trf import PlayerInfo, write
 from leaguekit.league import events as e
@@ -57,12 +57,12 @@ def _past_round(league: League, round_: Round, corrected: Mapping[str, MatchResu
     return PastRound(tuple(game for game in games if game is not None), dict.fromkeys(round_.byes, "bye"), round_.label)
 
 
-def _game(match: Match, result: MatchResult | None) -> Game | None:
+def _game(match: Match, result: MatchResult | None) -> GameResult | None:
     """A technical loss is a forfeit: the two have not met."""
     if result is None:
         return None
     points = (result.score[match.a], result.score[match.b])
-    return Game(match.a, match.b, points, forfeit=result.details.status == "TECHNICAL_LOSS")
+    return GameResult(match.a, match.b, points, forfeit=result.details.status == "TECHNICAL_LOSS")
 
 
 def needs_draw(league: League) -> bool:
@@ -116,7 +116,7 @@ def late_player_fault(league: League) -> str | None:
     total = made.total_rounds(league.starters)
     if league.state == "LEAGUE_COMPLETED" or (total is not None and len(league.rounds) >= total):
         return "the last round is drawn"
-    return made.fault(len(league.table.rows) + 1)
+    return made.player_count_error(len(league.table.rows) + 1)
 
 
 def tournament_report(league: League) -> str:
@@ -144,7 +144,7 @@ def drawn_by(made: Format, engine: PairingEngine | None) -> str:
     return f"{own}, {engine.version}" if made.needs_engine and engine is not None else own
 
 
-def record_draw(league: League, drawn: Drawn, by: str, at: str) -> list[e.Event]:
+def record_draw(league: League, drawn: NextRound, by: str, at: str) -> list[e.Event]:
     """The next round, as the format drew it."""
     return [
         e.RoundDrawn(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.games import find_game, game, rules, sources
+from leaguekit.games import find_game, game, plugins, rules
 from leaguekit.games.base import has_chance
 from leaguekit.games.tic_tac_toe import TicTacToe
 from leaguekit.protocol.errors import ProtocolError
@@ -46,7 +46,7 @@ NOT_A_GAME = 7
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
     points = {
-        name: EntryPoint(name, value, sources.GROUP)
+        name: EntryPoint(name, value, plugins.GROUP)
         for name, value in {
             "noughts": f"{__name__}:Noughts",
             "many": f"{__name__}:Many",
@@ -55,7 +55,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
             "other_name": f"{__name__}:Noughts",
         }.items()
     }
-    monkeypatch.setattr(sources, "entry_points", lambda: points)
+    monkeypatch.setattr(plugins, "entry_points", lambda: points)
 
 
 def test_an_installed_game_is_found_by_its_name_and_the_same_arguments_give_the_same_object() -> None:
@@ -67,8 +67,8 @@ def test_an_installed_game_is_found_by_its_name_and_the_same_arguments_give_the_
 
 def test_a_prefix_names_one_of_many_games() -> None:
     assert game("many:two").name == "many:two"
-    assert [*sources.names_of(sources.entry_points()["many"])] == ["many:one", "many:two"]
-    assert [*sources.names_of(sources.entry_points()["noughts"])] == ["noughts"]
+    assert [*plugins.names_of(plugins.entry_points()["many"])] == ["many:one", "many:two"]
+    assert [*plugins.names_of(plugins.entry_points()["noughts"])] == ["noughts"]
 
 
 def test_a_game_states_its_rules_and_its_chance_or_they_follow_from_its_module_and_its_methods() -> None:
@@ -113,7 +113,7 @@ def test_a_game_that_cannot_be_found_or_made_is_told_with_what_to_do(name: str, 
 def test_a_game_that_is_added_is_known_under_its_name_until_another_one_is_added(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sources, "_added", {})
+    monkeypatch.setattr(plugins, "_added", {})
 
     class Mine(TicTacToe):
         name = "mine"
@@ -121,9 +121,9 @@ def test_a_game_that_is_added_is_known_under_its_name_until_another_one_is_added
     class Newer(TicTacToe):
         name = "mine"
 
-    sources.add_game(Mine)
+    plugins.add_game(Mine)
     assert type(game("mine")) is Mine
-    sources.add_game(Newer)
+    plugins.add_game(Newer)
     assert type(game("mine")) is Newer
 
 
