@@ -248,7 +248,7 @@ def _tokens(data: Path) -> set[str]:
 
 def test_seats_are_made_for_the_people_of_a_roster(served: Served, command: Command, tmp_path: Path) -> None:
     roster = tmp_path / "roster.csv"
-    roster.write_text("E-Mail;Name\nada@example.org;Ada Lovelace\n\n;Bob\n", encoding="utf-8-sig")
+    roster.write_text("E-mail address;Name\nada@example.org;Ada Lovelace\n\n;Bob\n", encoding="utf-8-sig")
     made = command("seats", "new", "--names", roster, "--csv", *served.here)
     assert (made.code, made.err) == (0, "")
     heads, ada, bob = [line.split(",") for line in made.out.split("\n")[:3]]

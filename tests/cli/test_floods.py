@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pty
 import re
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -121,6 +123,19 @@ def test_what_cannot_be_taken_back_is_asked_for_on_a_terminal(
     answers("no")
     said = command("correct", "R1M1", "draw", *flooded.here)
     assert (said.code, "Set the result of R1M1 to draw? [y/N] " in said.err) == (2, True)
+
+
+def test_ctrl_c_ends_a_command_that_asks(flooded: FullLeague) -> None:
+    controller, terminal = pty.openpty()
+    command = [sys.executable, "-m", "leaguekit", "correct", "R1M1", "draw", *map(str, flooded.here)]
+    with subprocess.Popen(command, stdin=terminal, stderr=subprocess.PIPE, encoding="utf-8") as asking:
+        assert asking.stderr is not None
+        question = "Set the result of R1M1 to draw? [y/N] "
+        assert asking.stderr.read(len(question)) == question
+        asking.send_signal(signal.SIGINT)
+        assert (asking.wait(20), asking.stderr.read()) == (130, "")
+    os.close(controller)
+    os.close(terminal)
 
 
 @pytest.mark.long

@@ -35,6 +35,8 @@ SHOWN = {
     "ties": [EVIL],
     "standings": [ROW | {"shown_rank": EVIL, "head_to_head": EVIL, "played": 1}],
     "schedule": [{"match_id": EVIL, "player_A_id": EVIL, "player_B_id": EVIL, "result": RESULT}],
+    "names": {EVIL: EVIL},
+    "first": EVIL,
     "agents": [{"id": EVIL, "display_name": EVIL, "state": EVIL, "endpoint": EVIL}],
     "data": {EVIL: [EVIL]},
     "seats": [{"id": EVIL, "state": EVIL, "holder": EVIL, "display_name": EVIL, "code": EVIL}],

@@ -31,7 +31,7 @@ NOWHERE = ("--manager", "http://127.0.0.1:9/mcp")
         (("host", "--port", "0", "--league-id", NOT_TEXT), r"--league-id 'a\udcff'"),
         (("add-player", "--endpoint", f"http://{NOT_TEXT}/", *NOWHERE), r"--endpoint 'http://a\udcff/'"),
         (("pause", "--reason", NOT_TEXT, *NOWHERE), r"--reason 'a\udcff'"),
-        (("query", NOT_TEXT, *NOWHERE), r"'a\udcff'"),
+        (("query", "GET_STATUS", "--player", NOT_TEXT, *NOWHERE), r"--player 'a\udcff'"),
     ],
 )
 def test_an_argument_that_is_not_utf_8_is_named(

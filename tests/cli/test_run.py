@@ -387,6 +387,8 @@ def test_agents_and_query_tell_the_operator_what_agents_may_know(
     assert asked["data"]["next_match"]["match_id"] == "R1M1"
     unknown = command("query", "GET_PLAYER_STATS", "--player", "P77", *shared.here)
     assert (unknown.code, json.loads(unknown.out)["error_code"], unknown.err) == (1, "E005", "")
+    wrong = command("query", "GET_STANDING", *shared.here)
+    assert (wrong.code, wrong.out, "did you mean GET_STANDINGS?" in wrong.err) == (2, "", True)
 
 
 def test_the_operators_deeds_need_the_leagues_admin_token(
@@ -420,8 +422,9 @@ def test_the_operator_pauses_resumes_and_withdraws(shared: Running, command: Cal
     assert command("pause", *shared.here).out == "Nothing has changed: it was so already.\n"
     assert command("resume", *shared.here).out == "The operator lets the league go on.\n"
     # The page's address serves as well, and a name as well as an id.
-    name = json.loads(command("standings", *shared.here, "--json").out)["standings"]
-    third = next(row["display_name"] for row in name if row["player_id"] == "P03")
+    standings = json.loads(command("standings", *shared.here, "--json").out)["standings"]
+    names = {row["player_id"]: row["display_name"] for row in standings}
+    third = names["P03"]
     page = ("--manager", shared.manager.removesuffix("mcp") + "#/agents", "--data-dir", shared.data)
     left = command("withdraw", third.upper(), "--reason", "its author asked for it", *page)
     assert left.out == (
@@ -429,7 +432,9 @@ def test_the_operator_pauses_resumes_and_withdraws(shared: Running, command: Cal
         "(2). `league readmit P03` brings it back.\n"
     )
     schedule = command("schedule", *shared.here, "--round", 1).out.splitlines()
-    assert [line.split() for line in schedule[2:]] == [["R1M1", "P01", "P02", "-"], ["R1M2", "P03", "P04", "P04"]]
+    rows = [re.split(r"  +", line) for line in schedule[2:]]
+    assert rows[0] == ["R1M1", f"{names['P01']} (P01)", f"{names['P02']} (P02)", "-"]
+    assert rows[1][3] == f"{names['P04']} (P04) wins by default"
 
 
 # What cannot be done

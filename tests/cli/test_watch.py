@@ -313,7 +313,7 @@ def test_a_league_is_watched_to_its_end_as_lines_and_as_json(tmp_path: Path) -> 
         run.said("Its page stays at http://127.0.0.1")
         late = carried_out("watch", "--manager", manager)
         run.process.send_signal(signal.SIGINT)
-        assert run.ended() == 0
+        assert run.ended() == 130
     lines = watch.stdout.splitlines()
     assert any(re.fullmatch(r"\S+Z  The league is over", line) for line in lines)
     assert sum(" is announced" in line for line in lines) == 1
@@ -342,7 +342,7 @@ def test_in_a_terminal_a_league_is_a_picture_and_what_remains_is_the_table(tmp_p
     try:
         told = _read(ours, "until Ctrl-C.")
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(20) == 130
     finally:
         process.kill()
         os.close(ours)

@@ -64,7 +64,7 @@ async def test_what_changes_the_league_or_shows_where_agents_live_needs_the_admi
 @in_virtual_time
 async def test_looking_at_the_league_needs_no_token(tmp_path: Path, command: str) -> None:
     async with Hall(tmp_path) as hall:
-        await in_play(hall)
+        _, players = await in_play(hall)
         shown = (await hall.post("operator", {"command": command}))["result"]
         assert shown["everybody_told"] is False
         if command == "status":
@@ -76,6 +76,7 @@ async def test_looking_at_the_league_needs_no_token(tmp_path: Path, command: str
             assert len(shown["schedule"]) == 6
             second = await hall.operate("schedule", round_id=2)
             assert [one["match_id"] for one in second["schedule"]] == ["R2M1", "R2M2"]
+            assert second["names"].keys() == {player.id for player in players}
 
 
 @in_virtual_time
@@ -289,7 +290,8 @@ async def test_after_the_end_a_result_can_still_be_corrected_and_nobody_is_told_
 async def test_the_status_tells_how_long_the_league_has_been_in_play(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         await asyncio.sleep(100)
-        assert (await hall.operate("status"))["seconds"] == 0
+        status = await hall.operate("status")
+        assert (status["seconds"], "first" in status) == (0, False)
         referee, _ = await in_play(hall, players=2)
         await asyncio.sleep(7)
         assert (await hall.operate("status"))["seconds"] == pytest.approx(7, abs=0.1)
@@ -299,6 +301,7 @@ async def test_the_status_tells_how_long_the_league_has_been_in_play(tmp_path: P
         status = await hall.operate("status")
         assert status["seconds"] == pytest.approx(7, abs=0.1)
         assert (status["state"], status["everybody_told"]) == ("LEAGUE_COMPLETED", True)
+        assert re.fullmatch(r"Champion: .+ \(P0[12]\) with 3 points", status["first"])
 
 
 @in_virtual_time

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import re
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -104,8 +105,14 @@ def naming_token_file(options: argparse.Namespace) -> Iterator[None]:
 
 def confirm(question: str, refusal: str) -> None:
     """Ask a question on the terminal. Raises CommandError with ``refusal`` if the answer is not yes."""
-    print(f"{sanitize_line(question)} [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    # In an event loop Ctrl-C would wait for the end of the line.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        print(f"{sanitize_line(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+        answer = sys.stdin.readline()
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if answer.strip().lower() not in ("y", "yes"):
         raise CommandError(refusal)
 
 
@@ -143,5 +150,7 @@ async def fetch_schedule(
     while page["schedule"] and "next_offset" in page:
         page = await ask(params | {"offset": page["next_offset"]})
         answer["schedule"] += page["schedule"]
+        # A manager of an older release does not send the names of the players.
+        answer["names"] = answer.get("names", {}) | page.get("names", {})
     answer.pop("next_offset", None)
     return answer

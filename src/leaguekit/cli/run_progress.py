@@ -93,7 +93,7 @@ async def follow(league: RunningLeague, processes: Processes, display: RunDispla
     finally:
         await display.end()
     if is_over:
-        return 0
+        return stop.exit_code
     display.print_line("Interrupted; every process is being ended.")
     if again:
         # With --json too: the user must know how to resume.

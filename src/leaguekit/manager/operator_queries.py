@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ from leaguekit.league.commands.tournaments import describe_round
 from leaguekit.league.pairings import advancement
 from leaguekit.league.problems import find_problems
 from leaguekit.league.records import Player, Referee, agent_order
+from leaguekit.league.sentences import add_player_names
 from leaguekit.league.settings import CHANGEABLE
 from leaguekit.league.state import League
 from leaguekit.league.ties import describe_order, first_place, payoff_sentence, tie_sentences
@@ -87,25 +88,37 @@ def status(league: League, _operation: Operation) -> dict[str, Any]:
             waits.append(f"{'more players' if more_help else 'the operator'}: {fault}")
         if planned > MAX_MATCHES:
             waits.append(f"the operator: {planned:,} matches are more than {MAX_MATCHES:,} (withdraw players)")
+    elif league.state == "LEAGUE_COMPLETED":
+        status["first"] = add_player_names(_describe_first(league), _names(league, league.players))
     round_ = describe_round(league, league.current_round)
     return status | {"waits_for": waits, "flags": flags, "round": round_} | counts
 
 
 def _standings(league: League, _operation: Operation) -> dict[str, Any]:
-    rows, is_over, by_points = league.table.placed_rows(), league.state == "LEAGUE_COMPLETED", not league.table.ranking
-    # Where the points do not decide, it is said what did.
-    reason = f". {league.end_reason}" if is_over and not by_points else ""
+    rows = league.table.placed_rows()
     order = describe_order(league.settings)
-    ranked_by = payoff_sentence(league.settings) if by_points else f"The table is ranked by {order}."
+    ranked_by = payoff_sentence(league.settings) if not league.table.ranking else f"The table is ranked by {order}."
     return {
         "standings": [
             msgspec.to_builtins(row) | {"out": league.players[row.player_id].out} for row in rows[:MAX_STANDINGS]
         ],
-        "first": f"{first_place(rows, is_over=is_over, by_points=by_points)}{reason}" if rows else None,
+        "first": _describe_first(league) if rows else None,
         "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
         "order": order,
         "tie_breaks": league.settings.tie_breaks,
     } | ({"ranked_by": ranked_by} if ranked_by else {})
+
+
+def _describe_first(league: League) -> str:
+    """Which player is, or has come, first."""
+    is_over, by_points = league.state == "LEAGUE_COMPLETED", not league.table.ranking
+    first = first_place(league.table.placed_rows(), is_over=is_over, by_points=by_points)
+    # Where the points do not decide, it is said what did.
+    return f"{first}. {league.end_reason}" if is_over and not by_points else first
+
+
+def _names(league: League, ids: Iterable[str]) -> dict[str, str]:
+    return {one: league.players[one].meta.display_name for one in ids}
 
 
 def _technical_losses(league: League) -> dict[str, list[dict[str, str]]]:
@@ -198,18 +211,21 @@ def _query(league: League, operation: Operation) -> dict[str, Any]:
 def _schedule(league: League, operation: Operation) -> dict[str, Any]:
     """One page of the schedule, beginning at an offset. It has a ``next_offset`` if there is a next page.
 
-    The page of a round begins with its name.
+    The page of a round begins with its name. Each page has the names of its players.
     """
     found: list[Any] = []
+    names: dict[str, str] = {}
     number = operation.round_id or 0
     head = {"round": describe_round(league, number)} if 0 < number <= len(league.rounds) else {}
     size = 0
     for match in queries.schedule_from(league, operation.round_id, operation.offset):
-        size += len(msgspec.json.encode(match)) + 1
+        new = _names(league, {match.player_A_id, match.player_B_id} - names.keys())
+        size += len(msgspec.json.encode(match)) + len(msgspec.json.encode(new))
         if size > MAX_SCHEDULE_BYTES:
-            return head | {"schedule": found, "next_offset": operation.offset + len(found)}
+            return head | {"schedule": found, "names": names, "next_offset": operation.offset + len(found)}
         found.append(msgspec.to_builtins(match))
-    return head | {"schedule": found}
+        names |= new
+    return head | {"schedule": found, "names": names}
 
 
 Query = Callable[[League, Operation], dict[str, Any]]

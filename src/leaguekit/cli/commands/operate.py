@@ -60,6 +60,14 @@ _DEPARTURE: dict[str, dict[str, Any]] = {
     "players": {"metavar": "PLAYER", "nargs": "*", "help": "such as P07, P10-P99, or a player's name"},
     "--from": {"metavar": "ADDRESS", "dest": "address", "help": "all that registered from this address"},
 }
+_QUERY: dict[str, dict[str, Any]] = {
+    "query_type": {"metavar": "TYPE", "choices": QUERY_TYPES, "help": ", ".join(QUERY_TYPES)},
+    "--player": {
+        "metavar": "PLAYER",
+        "dest": "player_id",
+        "help": "for GET_NEXT_MATCH, GET_PLAYER_STATS: its id or name",
+    },
+}
 # The arguments of each command beside the common ones.
 _ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
     "agents": {
@@ -88,15 +96,7 @@ _ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
         "outcome": {"metavar": "OUTCOME", "help": "the winner's id or name, draw, or none"},
     }
     | _CONFIRMED,
-    "query": {
-        "query_type": {"metavar": "TYPE", "help": ", ".join(QUERY_TYPES)},
-        "--player": {
-            "metavar": "PLAYER",
-            "dest": "player_id",
-            "help": "for GET_NEXT_MATCH, GET_PLAYER_STATS: its id or name",
-        },
-    }
-    | _ROUND,
+    "query": _QUERY | _ROUND,
     "schedule": _ROUND,
 }
 
@@ -256,8 +256,7 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         order = [f"Order: {sanitize_line(answer['order'])}."] if "order" in answer else []
         return "\n".join([standings_table(answer["standings"], answer.get("tie_breaks", ())), "", *ties, *order])
     if command == "schedule":
-        rows = [[one["match_id"], one["player_A_id"], one["player_B_id"], _outcome(one)] for one in answer["schedule"]]
-        return table(["match", "A", "B", "result"], rows) if rows else "There is no schedule yet."
+        return _format_schedule(answer) if answer["schedule"] else "There is no schedule yet."
     if command == "query":
         return escaped(json.dumps(answer["data"], ensure_ascii=False, indent=2))
     if command == "problems":
@@ -293,11 +292,22 @@ def _format(command: str, answer: dict[str, Any]) -> str:
             if "starts_at" in answer
             else []
         ),
+        *([answer["first"]] if "first" in answer else []),
         *(f"waits for {reason}" for reason in answer["waits_for"]),
         *(f"look at {flag}" for flag in answer["flags"]),
         *answer.get("unreachable", ()),
     ]
     return "\n".join(map(sanitize_line, lines))
+
+
+def _format_schedule(answer: dict[str, Any]) -> str:
+    """The matches as a table with the names of players."""
+    names = {one: f"{name} ({one})" for one, name in answer.get("names", {}).items()}
+    rows = []
+    for match in answer["schedule"]:
+        players = [names.get(one, one) for one in (match["player_A_id"], match["player_B_id"])]
+        rows.append([match["match_id"], *players, _outcome(match, names)])
+    return table(["match", "A", "B", "result"], rows)
 
 
 def _format_agents(agents: list[dict[str, Any]]) -> str:
@@ -371,8 +381,11 @@ def _format_count(broken: dict[str, Any]) -> str:
     return "once, at" if broken["count"] == 1 else f"{broken['count']} times, first at"
 
 
-def _outcome(match: dict[str, Any]) -> str:
+def _outcome(match: dict[str, Any], names: dict[str, str]) -> str:
     result = match.get("result")
     if result is None:
         return "-"
-    return str(result["winner"] or result["details"].get("status", "DRAW").replace("_", " ").lower())
+    status = result["details"].get("status", "DRAW")
+    if result["winner"] is None:
+        return str(status.replace("_", " ").lower())
+    return f"{names.get(result['winner'], result['winner'])} wins{' by default' if status == 'TECHNICAL_LOSS' else ''}"

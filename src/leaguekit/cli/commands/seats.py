@@ -110,9 +110,13 @@ def _read_roster(path: Path) -> list[tuple[str, str]]:
     if not rows:
         raise CommandError(f"{path} has no names: write one per line")
     name_at, email_at = 0, 1
-    heads = [head.casefold().replace("-", "") for head in rows[0][1]]
+    heads = [head.casefold() for head in rows[0][1]]
     if "name" in heads:
-        name_at, email_at = heads.index("name"), heads.index("email") if "email" in heads else len(heads)
+        # "E-Mail", "email" or "e-mail address".
+        name_at, email_at = (
+            heads.index("name"),
+            next((at for at, head in enumerate(heads) if "mail" in head), len(heads)),
+        )
         rows = rows[1:]
     people = []
     for line, row in rows:
