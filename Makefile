@@ -114,7 +114,7 @@ stress: setup
 
 # Whether `league simulate` claims what is true: thousands of comparisons, some fifteen minutes. The short form is a test.
 honest: setup
-	@$(BIN)/python -m tests.sim.honest
+	@$(BIN)/python -m tests.sim.comparison.honest
 
 docs: setup
 	@$(BIN)/python docs/tables.py

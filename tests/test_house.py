@@ -41,6 +41,7 @@ INNER_LAYERS = {
     ),
     "cli": (("simulation",), ("commands",)),
     "league": (("analysis", "commands"), ("audit", "pairings", "queries", "statistics")),
+    "sim": (("comparison",),),
     "transport": (("dialects", "client", "server"), ("mcp",)),
     "player": (("llm",), ("strategy_loading", "decisions", "move_chooser", "agent", "running", "player", "relay")),
     "kit": (("manager", "referee", "player"),),

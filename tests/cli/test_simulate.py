@@ -20,7 +20,7 @@ import pytest
 from leaguekit.cli import main
 from leaguekit.league.settings import Settings
 from leaguekit.player.strategies import STRATEGIES, strategies_for
-from leaguekit.sim.direct import DirectLeague, Entrant
+from leaguekit.sim.comparison.direct import DirectLeague, Entrant
 from tests.cli.test_cli import league
 
 

@@ -147,9 +147,9 @@ def test_a_sequential_test_is_the_same_with_any_number_of_jobs(folder: Path) -> 
 def test_a_long_simulation_takes_all_cores_by_itself(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leaguekit.sim.parts.MIN_SECONDS", 0.0)
-    monkeypatch.setattr("leaguekit.sim.parts.MIN_SECONDS_LEFT", 0.0)
-    monkeypatch.setattr("leaguekit.sim.parts.available_cores", lambda: 2)
+    monkeypatch.setattr("leaguekit.sim.comparison.parts.MIN_SECONDS", 0.0)
+    monkeypatch.setattr("leaguekit.sim.comparison.parts.MIN_SECONDS_LEFT", 0.0)
+    monkeypatch.setattr("leaguekit.sim.comparison.parts.available_cores", lambda: 2)
     started = []
     begin = ProcessPool.__enter__
     monkeypatch.setattr(ProcessPool, "__enter__", lambda self: started.append(self.count) or begin(self))

@@ -26,7 +26,7 @@ from leaguekit.sim.campaign import (
     SUCCESS,
     Scenario,
     random_scenario,
-    report,
+    run_campaign,
     run_scenario,
     soak,
 )
@@ -39,8 +39,8 @@ from leaguekit.store.journal import Journal
 SETUP = LeagueSetup(players=4, referees=2)
 
 
-def run_campaign(seeds: range, faults: FaultKind = "all", *, as_json: bool = False) -> int:
-    return report((Scenario(seed, LeagueSetup(), faults) for seed in seeds), len(seeds), as_json=as_json)
+def campaign(seeds: range, faults: FaultKind = "all", *, as_json: bool = False) -> int:
+    return run_campaign((Scenario(seed, LeagueSetup(), faults) for seed in seeds), len(seeds), as_json=as_json)
 
 
 @pytest.mark.parametrize("kinds", ["none", "network", "crash", "outage", "all"])
@@ -234,7 +234,7 @@ def test_a_token_that_is_shown_to_another_is_found(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_campaign_says_what_it_came_to(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_campaign(range(1, 4)) == 0
+    assert campaign(range(1, 4)) == 0
     out = capsys.readouterr().out
     assert "3 seeds in" in out
     assert "18 matches" in out
@@ -244,7 +244,7 @@ def test_a_campaign_says_what_it_came_to(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_campaign_explains_every_fault_that_it_injected(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_campaign(range(1, 9)) == 0
+    assert campaign(range(1, 9)) == 0
     lines = capsys.readouterr().out.splitlines()
     (first,) = (number for number, line in enumerate(lines) if line.endswith("other faults:"))
     explained = {kind for line in lines[first + 1 : -1] for kind, meaning in MEANINGS.items() if meaning in line}
@@ -256,7 +256,7 @@ def test_a_campaign_prints_the_one_command_that_replays_a_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("leaguekit.sim.campaign.find_violations", lambda outcome, setup, faults: ["planted"])
-    assert run_campaign(range(7, 9), "crash") == 1
+    assert campaign(range(7, 9), "crash") == 1
     out = capsys.readouterr().out
     command = "league simulate --faults crash --players 4 --referees 2 --game even_odd --strategies random"
     assert "seed 7 failed:\n  planted\n" in out
@@ -267,7 +267,7 @@ def test_a_campaign_prints_the_one_command_that_replays_a_failure(
 
 
 def test_a_campaign_can_be_read_by_a_program(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_campaign(range(1, 3), as_json=True) == 0
+    assert campaign(range(1, 3), as_json=True) == 0
     values = json.loads(capsys.readouterr().out)
     assert (values["seeds"], values["matches"], values["failed"]) == (2, 12, [])
 

@@ -157,7 +157,7 @@ def soak(
             yield random_scenario(seed)
             seed += 1
 
-    return report(scenarios(), None, as_json=as_json, pool=pool)
+    return run_campaign(scenarios(), None, as_json=as_json, pool=pool)
 
 
 def random_scenario(seed: int) -> Scenario:
@@ -176,7 +176,7 @@ def random_scenario(seed: int) -> Scenario:
     return Scenario(seed, setup, faults)
 
 
-def report(
+def run_campaign(
     scenarios: Iterable[Scenario],
     count: int | None,
     *,

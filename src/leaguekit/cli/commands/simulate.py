@@ -23,8 +23,8 @@ from leaguekit.league.settings import Settings
 from leaguekit.player.move_limit import MOVE_SECONDS
 from leaguekit.player.strategies import STRATEGIES, check_can_play, strategies_for
 from leaguekit.player.strategy_loading import LLM, OWN_STRATEGY
-from leaguekit.sim.comparison import Comparison, Leagues
-from leaguekit.sim.parts import Setup, hash_code, remember_simulation
+from leaguekit.sim.comparison.leagues import Comparison, LeagueTotals
+from leaguekit.sim.comparison.parts import SimulationSetup, hash_code, remember_simulation
 from leaguekit.sim.workers import InlinePool, ProcessPool, WorkersLost, available_cores
 
 # The default of --seeds: leagues, and pairs of games with --until.
@@ -156,7 +156,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"--out {options.out}: the matches are written as CSV; name a file that ends with .csv")
     strategies = tuple(options.strategies)
     settings = _settings(options)
-    setup = Setup(
+    setup = SimulationSetup(
         settings,
         game,
         strategies,
@@ -189,7 +189,7 @@ def _test_with_faults(options: argparse.Namespace) -> int:
         check_can_play(name, STRATEGIES[name], options.game)
     if options.faults == "standby" and find_spec("asyncpg") is None:
         raise CommandError("--faults standby needs the extra `postgres`: pip install 'leaguekit[postgres]'")
-    from leaguekit.sim.campaign import Scenario, report
+    from leaguekit.sim.campaign import Scenario, run_campaign
     from leaguekit.sim.outcome import LeagueSetup
 
     settings = _settings(options)
@@ -209,7 +209,7 @@ def _test_with_faults(options: argparse.Namespace) -> int:
         return Scenario(options.seed + done, setup, options.faults).command(options.seeds - done)
 
     try:
-        return report(scenarios, options.seeds, as_json=options.json, pool=pool, command_of_rest=command_of_rest)
+        return run_campaign(scenarios, options.seeds, as_json=options.json, pool=pool, command_of_rest=command_of_rest)
     except WorkersLost as error:
         raise CommandError(str(error)) from None
 
@@ -247,7 +247,7 @@ def _settings(options: argparse.Namespace) -> Settings:
     return settings
 
 
-def _compare(options: argparse.Namespace, setup: Setup, comparison: Comparison) -> int:
+def _compare(options: argparse.Namespace, setup: SimulationSetup, comparison: Comparison) -> int:
     """Play leagues without faults, and print the comparison."""
     run = SimulationRun(options, setup, comparison.counted)
     leagues = comparison.counted = run.counted
@@ -295,7 +295,9 @@ def _figures(options: argparse.Namespace, comparison: Comparison, progress: Prog
     }
 
 
-def _report_lines(options: argparse.Namespace, comparison: Comparison, run: SimulationRun[Leagues]) -> Iterator[str]:
+def _report_lines(
+    options: argparse.Namespace, comparison: Comparison, run: SimulationRun[LeagueTotals]
+) -> Iterator[str]:
     leagues, progress = comparison.sums.leagues, run.progress
     if leagues < options.seeds:
         yield f"Interrupted: {leagues} of {options.seeds} leagues are over, and only they count."

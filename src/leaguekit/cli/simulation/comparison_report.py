@@ -14,8 +14,8 @@ from leaguekit.cli.tables import pluralize, standings_table, table, width
 from leaguekit.league.settings import with_game
 from leaguekit.league.ties import payoff_sentence
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS
-from leaguekit.sim.comparison import Comparison
-from leaguekit.sim.estimates import CONFIDENCE, MIN_LEAGUES, POWER, Estimate
+from leaguekit.sim.comparison.estimates import CONFIDENCE, MIN_LEAGUES, POWER, Estimate
+from leaguekit.sim.comparison.leagues import Comparison
 
 KeyT = TypeVar("KeyT")
 # With margins of at least this, a third digit is meaningless.

@@ -13,9 +13,9 @@ from msgspec import Raw, Struct
 
 from leaguekit.cli import CommandError
 from leaguekit.cli.tables import csv_row
-from leaguekit.sim.comparison import Leagues
-from leaguekit.sim.pairs import PairedTest
-from leaguekit.sim.parts import Setup
+from leaguekit.sim.comparison.leagues import LeagueTotals
+from leaguekit.sim.comparison.pairs import PairedTest
+from leaguekit.sim.comparison.parts import SimulationSetup
 
 COLUMNS = (
     *("seed", "match_id", "player_a", "player_b", "strategy_a", "strategy_b"),
@@ -43,9 +43,9 @@ class WrittenMatches(Struct, frozen=True):
 class SavedSimulation(Struct, kw_only=True):
     """What a simulation has come to so far, and what it is."""
 
-    setup: Setup
+    setup: SimulationSetup
     first_seed: int
-    counted: Leagues | PairedTest
+    counted: LeagueTotals | PairedTest
     seconds: float
     cpu_seconds: float
     matches: WrittenMatches | None = None
@@ -55,7 +55,7 @@ class SavedSimulation(Struct, kw_only=True):
         if self.first_seed != other.first_seed:
             return f"its --seed is {self.first_seed}, and not {other.first_seed}"
         # What has no short form comes last, because it differs with the rest.
-        for name in sorted(Setup.__struct_fields__, key=[*_OPTIONS].__contains__):
+        for name in sorted(SimulationSetup.__struct_fields__, key=[*_OPTIONS].__contains__):
             mine, others = getattr(self.setup, name), getattr(other.setup, name)
             if mine == others:
                 continue

@@ -22,11 +22,11 @@ from leaguekit.cli.simulation.progress import Progress
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.sim.cluster import Cluster
-from leaguekit.sim.comparison import Leagues
-from leaguekit.sim.direct import GameBrokeDown, UnusableStrategy
+from leaguekit.sim.comparison.direct import GameBrokeDown, UnusableStrategy
+from leaguekit.sim.comparison.leagues import LeagueTotals
+from leaguekit.sim.comparison.pairs import PairedTest
+from leaguekit.sim.comparison.parts import CodeMismatch, PartJobs, SimulationSetup, play_parts
 from leaguekit.sim.interrupts import noted_interrupts
-from leaguekit.sim.pairs import PairedTest
-from leaguekit.sim.parts import CodeMismatch, Seeds, Setup, play_parts
 from leaguekit.sim.workers import InlinePool, ProcessPool, WorkerPool, WorkersLost
 
 MAX_JOBS = 1_000
@@ -77,13 +77,13 @@ def pool_of(options: argparse.Namespace) -> WorkerPool | None:
 
 
 # What parts are counted in.
-CountedT = TypeVar("CountedT", Leagues, PairedTest)
+CountedT = TypeVar("CountedT", LeagueTotals, PairedTest)
 
 
 class SimulationRun(Generic[CountedT]):
     """Plays seeds, counts them, and saves what there is so far. Raises CommandError."""
 
-    def __init__(self, options: argparse.Namespace, setup: Setup, counted: CountedT) -> None:
+    def __init__(self, options: argparse.Namespace, setup: SimulationSetup, counted: CountedT) -> None:
         self._options = options
         self.progress = Progress(quiet=options.json)
         self.is_interrupted = False
@@ -104,7 +104,7 @@ class SimulationRun(Generic[CountedT]):
         # Of the same kind, because it is the same simulation.
         self.counted: CountedT = cast("CountedT", self.simulation.counted)
         leagues = self.simulation.counted
-        has_payoffs = isinstance(leagues, Leagues) and leagues.payoffs is not None
+        has_payoffs = isinstance(leagues, LeagueTotals) and leagues.payoffs is not None
         self.matches = MatchesFile(options.out, self.simulation.matches, has_payoffs=has_payoffs)
 
     @property
@@ -126,17 +126,17 @@ class SimulationRun(Generic[CountedT]):
         # Its parts are of its kind.
         counted: Any = self.counted
         end = self._options.seed + self._options.seeds
-        seeds = Seeds(self.simulation.setup, self._options.seed + self.count, end)
+        jobs = PartJobs(self.simulation.setup, self._options.seed + self.count, end)
         failure: Exception | None = None
         with self.matches, noted_interrupts() as interrupted, self.progress:
             save_at = time.monotonic() + SAVE_SECONDS
             try:
-                with closing(play_parts(seeds, pool)) as parts:
+                with closing(play_parts(jobs, pool)) as parts:
                     for part in () if is_decided() else parts:
                         if part is not None:
                             counted.add(part.result)
                             self.progress.cpu_seconds += part.cpu_seconds
-                            if isinstance(part.result, Leagues):
+                            if isinstance(part.result, LeagueTotals):
                                 self.matches.add(part.result.rows)
                         if interrupted or is_decided():
                             break
@@ -186,7 +186,7 @@ def _join(described: str, pool: WorkerPool | None) -> str:
     return f"{described}, {where}" if where else described
 
 
-def _resume_command(options: argparse.Namespace, setup: Setup, path: Path) -> str:
+def _resume_command(options: argparse.Namespace, setup: SimulationSetup, path: Path) -> str:
     given: dict[str, object] = {
         "--game": setup.game if setup.game != DEFAULT_GAME else None,
         "--strategies": ",".join(setup.strategies),

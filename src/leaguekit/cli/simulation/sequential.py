@@ -11,9 +11,9 @@ from leaguekit.cli.simulation.comparison_report import wrap
 from leaguekit.cli.simulation.progress import Progress
 from leaguekit.cli.simulation.run import SimulationRun, pool_of
 from leaguekit.cli.tables import json_line, pluralize, rate_text, warn_of_replaced_moves
-from leaguekit.sim.pairs import PairedGames, PairedTest
-from leaguekit.sim.parts import Setup
-from leaguekit.sim.sprt import BOUND, CONFIDENCE, ERROR_RATE, MAX_ELO, SequentialTest
+from leaguekit.sim.comparison.pairs import PairedGames, PairedTest
+from leaguekit.sim.comparison.parts import SimulationSetup
+from leaguekit.sim.comparison.sprt import BOUND, CONFIDENCE, ERROR_RATE, MAX_ELO, SequentialTest
 
 _NUMBER = r"([+-]?\d{1,6}(?:\.\d{1,6})?)"
 
@@ -36,7 +36,7 @@ def sequential_test(text: str) -> SequentialTest:
     return SequentialTest.of(low, high)
 
 
-def compare_until_decided(options: argparse.Namespace, setup: Setup, games: PairedGames) -> int:
+def compare_until_decided(options: argparse.Namespace, setup: SimulationSetup, games: PairedGames) -> int:
     """Play pairs of games until the test decides, and print the decision. Raises CommandError."""
     if games.game.payoff_range is not None:
         raise CommandError(

@@ -20,7 +20,7 @@ from leaguekit.player.move_limit import limited_moves
 from leaguekit.player.strategies import STRATEGIES, strategies_for
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim import loop
-from leaguekit.sim.direct import CALLER, DirectLeague, Entrant, GameBrokeDown, UnusableStrategy
+from leaguekit.sim.comparison.direct import CALLER, DirectLeague, Entrant, GameBrokeDown, UnusableStrategy
 from tests.agents.leagues import Hall
 
 LEAGUE = "league_2025_even_odd"

@@ -24,11 +24,11 @@ from leaguekit.league.settings import Settings
 from leaguekit.player.move_limit import limited_moves
 from leaguekit.player.strategies import CannotPlay, check_can_play
 from leaguekit.player.strategy_loading import NoSuchStrategy, load, module_of_strategy
-from leaguekit.sim.comparison import Comparison, Leagues
-from leaguekit.sim.direct import CALLER, Entrant
+from leaguekit.sim.comparison.direct import CALLER, Entrant
+from leaguekit.sim.comparison.leagues import Comparison, LeagueTotals
+from leaguekit.sim.comparison.pairs import PairedGames, PairResults
 from leaguekit.sim.interrupts import is_interrupted
 from leaguekit.sim.jobs import run_in_order
-from leaguekit.sim.pairs import PairedGames, Pairs
 from leaguekit.sim.workers import InlinePool, ProcessPool, WorkerPool, available_cores
 
 # The intended duration of a part. It is long compared with the effort of sending it to a worker, and short enough that
@@ -43,7 +43,7 @@ class CodeMismatch(Exception):
     """A worker would play other code than this process. The text says which, and what to do."""
 
 
-class Setup(Struct, frozen=True):
+class SimulationSetup(Struct, frozen=True):
     """What is simulated, by names: every process loads the game and the strategies by itself."""
 
     settings: Settings
@@ -98,7 +98,7 @@ def hash_code(game: str, league_format: str, strategies: tuple[str, ...]) -> dic
 class PartJob(Struct, frozen=True):
     """The job of a part: to play ``count`` seeds, from ``first`` on."""
 
-    setup: Setup
+    setup: SimulationSetup
     first: int
     count: int
 
@@ -109,7 +109,7 @@ class PartJob(Struct, frozen=True):
 class Part(Struct):
     """The result of the seeds of a job."""
 
-    result: Leagues | Pairs
+    result: LeagueTotals | PairResults
     # The number of seeds. It is smaller than that of the job if Ctrl-C was pressed.
     count: int
     seconds: float
@@ -122,14 +122,14 @@ _loading = threading.Lock()
 
 
 def play_part(job: PartJob) -> Part:
-    """Play the seeds of a job. Raises what ``Setup.load`` raises, and UnusableStrategy."""
+    """Play the seeds of a job. Raises what ``SimulationSetup.load`` raises, and UnusableStrategy."""
     began, cpu_began = time.perf_counter(), time.thread_time()
     if getattr(_latest, "setup", None) != job.setup:
         with _loading:
             remember_simulation(job.setup, _load(job.setup))
     simulation: Comparison | PairedGames = _latest.simulation
     seeds = range(job.first, job.first + job.count)
-    result: Leagues | Pairs
+    result: LeagueTotals | PairResults
     with limited_moves(CALLER, is_ending=is_interrupted):
         if isinstance(simulation, Comparison):
             result = simulation.play_leagues(seeds, with_matches=job.setup.with_matches)
@@ -138,7 +138,7 @@ def play_part(job: PartJob) -> Part:
     return Part(result, result.count, time.perf_counter() - began, time.thread_time() - cpu_began)
 
 
-def _load(setup: Setup) -> Comparison | PairedGames:
+def _load(setup: SimulationSetup) -> Comparison | PairedGames:
     try:
         return setup.load()
     except (FormatError, NoSuchGame, NoSuchStrategy, CannotPlay) as error:
@@ -148,15 +148,15 @@ def _load(setup: Setup) -> Comparison | PairedGames:
         ) from None
 
 
-def remember_simulation(setup: Setup, simulation: Comparison | PairedGames) -> None:
+def remember_simulation(setup: SimulationSetup, simulation: Comparison | PairedGames) -> None:
     """Keep a simulation, so that this thread does not load it again for parts of this setup."""
     _latest.setup, _latest.simulation = setup, simulation
 
 
-class Seeds(Iterator[PartJob]):
-    """Divides seeds into parts of about the same duration, by how long the parts before have taken."""
+class PartJobs(Iterator[PartJob]):
+    """The jobs for all seeds: parts of about the same duration, by how long the parts before have taken."""
 
-    def __init__(self, setup: Setup, first: int, end: int) -> None:
+    def __init__(self, setup: SimulationSetup, first: int, end: int) -> None:
         self._setup = setup
         self._next, self._end = first, end
         self._size = 1
@@ -186,7 +186,7 @@ class Seeds(Iterator[PartJob]):
         return (self._end - self._next) * self._seconds / max(1, self._count)
 
 
-def play_parts(seeds: Seeds, pool: WorkerPool | None) -> Generator[Part | None]:
+def play_parts(jobs: PartJobs, pool: WorkerPool | None) -> Generator[Part | None]:
     """Play all parts and yield them in order; None if there was none for a moment.
 
     Without a pool, this process plays the first parts, and then all cores do if that is faster.
@@ -194,24 +194,24 @@ def play_parts(seeds: Seeds, pool: WorkerPool | None) -> Generator[Part | None]:
     if pool is None:
         began = time.perf_counter()
         with (here := InlinePool()):
-            for part in _play(seeds, here):
+            for part in _play(jobs, here):
                 yield part
-                if seeds.seconds_left > MIN_SECONDS_LEFT and time.perf_counter() - began > MIN_SECONDS:
+                if jobs.seconds_left > MIN_SECONDS_LEFT and time.perf_counter() - began > MIN_SECONDS:
                     break
             else:
                 return
         # Each process is to play for a second or more.
-        count = min(available_cores(), max(2, int(seeds.seconds_left)))
+        count = min(available_cores(), max(2, int(jobs.seconds_left)))
         pool = InlinePool() if count == 1 else ProcessPool(count)
     with pool:
-        yield from _play(seeds, pool)
+        yield from _play(jobs, pool)
 
 
-def _play(seeds: Seeds, pool: WorkerPool) -> Iterator[Part | None]:
-    for part in run_in_order(pool, play_part, seeds):
-        seeds.max_pending = pool.max_pending
+def _play(jobs: PartJobs, pool: WorkerPool) -> Iterator[Part | None]:
+    for part in run_in_order(pool, play_part, jobs):
+        jobs.max_pending = pool.max_pending
         if part is not None:
-            seeds.learn(part)
+            jobs.learn(part)
             if pool.is_inline:
                 # The caller measures this process itself.
                 part.cpu_seconds = 0.0

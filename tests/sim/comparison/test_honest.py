@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leaguekit.sim.workers import InlinePool
-from tests.sim.honest import Runner, checks, max_wrong, payoffs_hold
+from tests.sim.comparison.honest import Runner, checks, max_wrong, payoffs_hold
 
 
 @pytest.mark.long

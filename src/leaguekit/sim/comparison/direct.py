@@ -38,8 +38,8 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import MatchRole
 from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, Standing
+from leaguekit.sim.comparison.match_cache import MAX_BYTES, MatchCache, Turn, Unlisted, result_of
 from leaguekit.sim.interrupts import is_interrupted
-from leaguekit.sim.match_cache import MAX_BYTES, MatchCache, Turn, Unlisted, result_of
 
 # The first attempt at a match always succeeds.
 _ATTEMPT = 1

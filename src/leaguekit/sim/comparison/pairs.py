@@ -9,22 +9,22 @@ from msgspec import Struct
 
 from leaguekit.league.settings import Settings
 from leaguekit.protocol.messages import MoveOrigins
-from leaguekit.sim.direct import DirectLeague, Entrant
+from leaguekit.sim.comparison.direct import DirectLeague, Entrant
+from leaguekit.sim.comparison.sprt import Decision, SequentialTest
 from leaguekit.sim.interrupts import is_interrupted
-from leaguekit.sim.sprt import Decision, SequentialTest
 
 
-class Pair(NamedTuple):
+class PairResult(NamedTuple):
     """A pair of games: the score of the first strategy in half points, and the moves of both by origin."""
 
     score: int
     origins: tuple[MoveOrigins, MoveOrigins]
 
 
-class Pairs(Struct):
+class PairResults(Struct):
     """Pairs of games, in the order of their seeds."""
 
-    pairs: list[Pair]
+    pairs: list[PairResult]
 
     @property
     def count(self) -> int:
@@ -44,20 +44,20 @@ class PairedGames:
         self._league = DirectLeague(settings, [first, second], fresh=True, same_chance=True)
         self.game = self._league.game
 
-    def play(self, seed: int) -> Pair:
+    def play(self, seed: int) -> PairResult:
         """Play the pair of a seed. Raises UnusableStrategy."""
         self._league.play(seed)
         first, second = self._league.players.values()
-        return Pair(2 * first.row.wins + first.row.draws, (first.origins, second.origins))
+        return PairResult(2 * first.row.wins + first.row.draws, (first.origins, second.origins))
 
-    def play_pairs(self, seeds: Iterable[int]) -> Pairs:
+    def play_pairs(self, seeds: Iterable[int]) -> PairResults:
         """Play the pairs of these seeds, until Ctrl-C."""
         pairs = []
         for seed in seeds:
             pairs.append(self.play(seed))
             if is_interrupted():
                 break
-        return Pairs(pairs)
+        return PairResults(pairs)
 
 
 class PairedTest(Struct, tag="test"):
@@ -80,7 +80,7 @@ class PairedTest(Struct, tag="test"):
     def decision(self) -> Decision | None:
         return self.test.decision() if self.count else None
 
-    def add(self, pairs: Pairs) -> None:
+    def add(self, pairs: PairResults) -> None:
         """Count pairs until the test decides."""
         for score, origins in pairs.pairs:
             self.test.pairs[score] += 1

@@ -11,8 +11,8 @@ from leaguekit.league.settings import Settings, plain_format
 from leaguekit.player.context import Context
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.messages import MatchResult
-from leaguekit.sim.comparison import Comparison
-from leaguekit.sim.direct import DirectLeague, Entrant
+from leaguekit.sim.comparison.direct import DirectLeague, Entrant
+from leaguekit.sim.comparison.leagues import Comparison
 
 GAME = "rock_paper_scissors"
 DOUBLE = Settings(league_id="any", game_type=GAME, rounds="double")
@@ -134,7 +134,7 @@ def test_replaced_moves_are_counted_for_the_strategy_in_whichever_seat() -> None
         comparison.play(seed)
     moves = {name: str(origins) for name, origins in zip(comparison.names, comparison.origins, strict=True)}
     line = fails.__code__.co_firstlineno + 1
-    because = f"the first because the strategy raised LookupError() (line {line} of test_comparison.py)"
+    because = f"the first because the strategy raised LookupError() (line {line} of test_leagues.py)"
     assert moves == {"fails": f"10 replaced ({because})", "frequency": "10 own", "random": "10 own"}
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from leaguekit.player.context import Context
 from leaguekit.player.strategies import STRATEGIES
-from leaguekit.sim.direct import Entrant
-from leaguekit.sim.pairs import PairedGames, PairedTest
-from leaguekit.sim.sprt import BOUND, SequentialTest
+from leaguekit.sim.comparison.direct import Entrant
+from leaguekit.sim.comparison.pairs import PairedGames, PairedTest
+from leaguekit.sim.comparison.sprt import BOUND, SequentialTest
 
 PAIRS = st.lists(st.integers(0, 500), min_size=5, max_size=5).filter(any)
 

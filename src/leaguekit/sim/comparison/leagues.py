@@ -16,12 +16,12 @@ from msgspec import Struct
 from leaguekit.league.settings import Settings
 from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.protocol.messages import MatchResult, MoveOrigins
-from leaguekit.sim.direct import DirectLeague, Entrant, OnResult
-from leaguekit.sim.estimates import Scale, Sums
+from leaguekit.sim.comparison.direct import DirectLeague, Entrant, OnResult
+from leaguekit.sim.comparison.estimates import Scale, Sums
 from leaguekit.sim.interrupts import is_interrupted
 
 
-class Leagues(Struct, tag="leagues", omit_defaults=True):
+class LeagueTotals(Struct, tag="leagues", omit_defaults=True):
     """What leagues have come to, as sums."""
 
     sums: Sums
@@ -35,7 +35,7 @@ class Leagues(Struct, tag="leagues", omit_defaults=True):
     rows: list[tuple[Any, ...]] = []
 
     @classmethod
-    def of(cls, strategies: int, payoff_range: tuple[float, float] | None = None) -> Leagues:
+    def of(cls, strategies: int, payoff_range: tuple[float, float] | None = None) -> LeagueTotals:
         """No leagues so far."""
         payoffs = None if payoff_range is None else Sums.of(strategies, Scale.of_payoffs(*payoff_range))
         return cls(Sums.of(strategies), [MoveOrigins() for _ in range(strategies)], payoffs)
@@ -44,7 +44,7 @@ class Leagues(Struct, tag="leagues", omit_defaults=True):
     def count(self) -> int:
         return self.sums.leagues
 
-    def add(self, later: Leagues) -> None:
+    def add(self, later: LeagueTotals) -> None:
         """Count leagues of later seeds. Their rows are left out."""
         self.sums.add_sums(later.sums)
         if self.payoffs is not None and later.payoffs is not None:
@@ -113,7 +113,7 @@ class Comparison:
         self.counted.matches += played
         self._count()
 
-    def play_leagues(self, seeds: Iterable[int], *, with_matches: bool = False) -> Leagues:
+    def play_leagues(self, seeds: Iterable[int], *, with_matches: bool = False) -> LeagueTotals:
         """Play the leagues of these seeds, until Ctrl-C. They are returned and not counted here."""
         before, self.counted = self.counted, self._no_leagues()
         try:
@@ -154,8 +154,8 @@ class Comparison:
         """The strategy of each player in the last league."""
         return {player: self.names[number] for player, number in self._numbers_by_player().items()}
 
-    def _no_leagues(self) -> Leagues:
-        return Leagues.of(len(self.names), self.league.game.payoff_range)
+    def _no_leagues(self) -> LeagueTotals:
+        return LeagueTotals.of(len(self.names), self.league.game.payoff_range)
 
     def _rows(self, seed: int, results: dict[str, MatchResult]) -> Iterator[tuple[Any, ...]]:
         strategies = self.strategy_of

@@ -1,6 +1,6 @@
 """``make honest``: whether ``league simulate`` claims what is true, and nothing else. Some fifteen minutes.
 
-python -m tests.sim.honest [--short]
+python -m tests.sim.comparison.honest [--short]
 
 All checks are random and have fixed seeds: what passes once passes always. The full run has 1,000 comparisons for each
 check, and 10,000 of each sequential test. At most 5 % of them may claim something wrong. The short run has fewer. It
@@ -24,12 +24,12 @@ from leaguekit.cli.tables import table
 from leaguekit.league.analysis.cycles import find_cycles
 from leaguekit.player.context import Context, Strategy
 from leaguekit.player.strategies import STRATEGIES
-from leaguekit.sim.comparison import Comparison
-from leaguekit.sim.direct import Entrant
-from leaguekit.sim.estimates import POWER, Estimate, Sums, _quantile
+from leaguekit.sim.comparison.direct import Entrant
+from leaguekit.sim.comparison.estimates import POWER, Estimate, Sums, _quantile
+from leaguekit.sim.comparison.leagues import Comparison
+from leaguekit.sim.comparison.pairs import PairedGames
+from leaguekit.sim.comparison.sprt import SequentialTest
 from leaguekit.sim.jobs import run_in_order
-from leaguekit.sim.pairs import PairedGames
-from leaguekit.sim.sprt import SequentialTest
 from leaguekit.sim.workers import ProcessPool, WorkerPool, available_cores
 from tests.league.analysis.test_cycles import noisy_rock_paper_scissors
 from tests.league.analysis.test_ratings import simulated

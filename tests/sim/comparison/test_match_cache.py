@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from leaguekit.games import GAMES
 from leaguekit.games.base import CHANCE, SIDES, Game, Outcome, Question
 from leaguekit.match.signals import Ask, Finish, Joined, Limits, Moved, Seat
-from leaguekit.sim.match_cache import ENTRY_BYTES, MatchCache, Turn, Unlisted
+from leaguekit.sim.comparison.match_cache import ENTRY_BYTES, MatchCache, Turn, Unlisted
 from tests.chance import RollingMatch
 
 # A turn with its options and its view takes at most this much.

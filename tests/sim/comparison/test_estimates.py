@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from leaguekit.sim.estimates import MIN_LEAGUES, Estimate, Scale, Sums, _quantile
+from leaguekit.sim.comparison.estimates import MIN_LEAGUES, Estimate, Scale, Sums, _quantile
 
 WON, DRAWN, LOST = [0, 3, 0, 0], [0, 1, 1, 0], [0, 0, 3, 0]
 
