@@ -42,6 +42,7 @@ INNER_LAYERS = {
     "cli": (("simulation",), ("commands",)),
     "league": (("analysis", "commands"), ("audit", "pairings", "queries", "statistics")),
     "sim": (("comparison",),),
+    "web": (("report",), ("app", "routes")),
     "transport": (("dialects", "client", "server"), ("mcp",)),
     "player": (("llm",), ("strategy_loading", "decisions", "move_chooser", "agent", "running", "player", "relay")),
     "kit": (("manager", "referee", "player"),),

@@ -20,8 +20,8 @@ from leaguekit.league.analysis.figures import Figures
 from leaguekit.protocol.messages import MatchTranscript, PlayerMeta, TranscriptEntry
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.sqlite import SqliteLog
-from leaguekit.web import report
-from leaguekit.web.markup import insert_names
+from leaguekit.web.report import page as report
+from leaguekit.web.report.markup import insert_names
 from tests.cli.conftest import CommandResult
 from tests.league.play import Play, drawn, failed, player_meta, won
 from tests.played import Played, by_hand, played, troubled

@@ -21,10 +21,10 @@ from leaguekit.store.base import StoreError
 from leaguekit.web.figures_cache import FiguresCache
 from leaguekit.web.metrics_exporter import MetricsExporter
 from leaguekit.web.projection import Projection
+from leaguekit.web.report.served import ServedReport
 from leaguekit.web.response_cache import ResponseCache
 from leaguekit.web.responses import error_response
 from leaguekit.web.routes import NO_ROUTE, NOT_FOUND, ROUTES, DashboardContext, DashboardRoute
-from leaguekit.web.served_report import ServedReport
 from leaguekit.web.stream import Broadcaster
 
 log = logging.getLogger(__name__)

@@ -27,10 +27,10 @@ from leaguekit.web.openapi import Description, PageDescription, StreamDescriptio
 from leaguekit.web.parameters import BadParameter, Parameter, clamp, read_parameters
 from leaguekit.web.projection import Projection
 from leaguekit.web.prometheus import CONTENT_TYPE
-from leaguekit.web.report_style import STYLE
+from leaguekit.web.report.served import ServedReport
+from leaguekit.web.report.style import STYLE
 from leaguekit.web.response_cache import ResponseCache
 from leaguekit.web.responses import accepts_gzip, content_response, error_response, not_found_response
-from leaguekit.web.served_report import ServedReport
 from leaguekit.web.shared_work import Busy
 from leaguekit.web.stream import Broadcaster, EventStreamResponse
 from leaguekit.web.success_metrics import metrics

@@ -22,7 +22,7 @@ from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
 
 if TYPE_CHECKING:
-    from leaguekit.web.report import Report, ReportedMatch
+    from leaguekit.web.report.page import Report, ReportedMatch
 
 EXAMPLES = """examples:
   league report                                 the newest league under SHARED, into the folder report
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _report(reader: LogReader, options: argparse.Namespace) -> int:
-    from leaguekit.web.report import Period, Report
+    from leaguekit.web.report.page import Period, Report
 
     listing, period = LeagueTables(), Period("", "")
 
@@ -107,7 +107,7 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 
 async def _matches(reader: LogReader, listing: LeagueTables, report: Report) -> AsyncIterator[ReportedMatch]:
-    from leaguekit.web.report import ReportedMatch
+    from leaguekit.web.report.page import ReportedMatch
 
     reasons = {row.match_id: row.reason for row in listing.results()}
     with stores.Progress("matches written") as progress:

@@ -1,5 +1,5 @@
 // Pictures of games, from plain data: a grid, cards or text (leaguekit/games/pictures.py). Dashboard and seats draw them
-// here; reports draw the same elements in Python (leaguekit/web/drawings.py).
+// here; reports draw the same elements in Python (leaguekit/web/report/drawings.py).
 
 import { h, svg, withNames } from "./elements.js";
 

@@ -12,8 +12,8 @@ import pytest
 
 from leaguekit.games.pictures import picture_fault
 from leaguekit.league.analysis.figures import Figures, figures
-from leaguekit.web.charts import HEIGHT, MAX_COLOURED, TOP, RatingScale, points_chart
-from leaguekit.web.drawings import drawing
+from leaguekit.web.report.charts import HEIGHT, MAX_COLOURED, TOP, RatingScale, points_chart
+from leaguekit.web.report.drawings import drawing
 from tests.league.play import Play
 
 NAMES = {"P01": "Ada <b>", "P02": "Bob"}

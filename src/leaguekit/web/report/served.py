@@ -16,7 +16,7 @@ from leaguekit.league.flat_tables import LeagueTables
 from leaguekit.manager.ledger import PAGE, Ledger
 from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.messages import MatchTranscript
-from leaguekit.web.report import LINKED_STYLE, Period, Report, ReportedMatch
+from leaguekit.web.report.page import LINKED_STYLE, Period, Report, ReportedMatch
 from leaguekit.web.responses import Content, etag_of
 from leaguekit.web.shared_work import SharedTask, TimeShareLimiter
 

@@ -27,12 +27,12 @@ from leaguekit.protocol.messages import MatchTranscript, MoveOrigins
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
 from leaguekit.web.api_types import MatchRow
-from leaguekit.web.charts import MAX_COLOURED, RatingScale, points_chart
-from leaguekit.web.drawings import drawing
-from leaguekit.web.markup import escape_text, insert_names, isolate_name
 from leaguekit.web.matches import game_steps, public_messages
 from leaguekit.web.page_types import Message
-from leaguekit.web.report_style import STYLE
+from leaguekit.web.report.charts import MAX_COLOURED, RatingScale, points_chart
+from leaguekit.web.report.drawings import drawing
+from leaguekit.web.report.markup import escape_text, insert_names, isolate_name
+from leaguekit.web.report.style import STYLE
 from leaguekit.web.rows import match_row, refused_row
 
 # Characters of all replays together, and of all drawings together. Those of 50 players' 1,225 matches on a board of

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from leaguekit.games.pictures import BLACK_MEN, DISC, RING, WHITE_MEN, Picture
-from leaguekit.web.markup import escape_text, insert_names
+from leaguekit.web.report.markup import escape_text, insert_names
 
 _CELL = 30
 # From the point of a ring at the left: the outer circle, and the inner one.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from leaguekit.league.analysis.figures import Figures, PlayerFigures, signed
-from leaguekit.web.markup import escape_text
+from leaguekit.web.report.markup import escape_text
 
 WIDTH, HEIGHT = 760, 340
 LEFT, RIGHT, TOP, BOTTOM = 40, 140, 12, 42
