@@ -121,7 +121,7 @@ def test_a_league_is_exported_as_a_report_from_which_the_engine_makes_the_same_p
         points = {row.display_name: row.points for row in play.league.table.placed_rows()}
         scores = trf.scores(report.tournament)
         assert {report.players[one].name: score / 10 for one, score in scores.items()} == points
-        play.pair_next_round()
+        play.draw()
         drawn = [tuple(play.match(name).players) for name in play.league.rounds[-1].matches]
         pairs = Py4Swiss().pair(text)
         assert pairs is not None
