@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 
 from leaguekit import games
-from leaguekit.games.base import Game, Outcome, Question, asked, has_chance, is_same, pick, turn_fault
+from leaguekit.games.base import Game, Outcome, Question, asked, has_chance, is_same, pick, turn_error
 from leaguekit.games.testing import check_game
 from leaguekit.player.search import values_of_moves
 from leaguekit.protocol.errors import ProtocolError
@@ -72,14 +72,14 @@ def test_a_game_may_have_a_roll_of_its_own_that_has_no_odds() -> None:
 
 @pytest.mark.parametrize("move", ["High", "", None, 1, ["high"], {"say": "high"}])
 def test_by_default_what_is_not_listed_is_not_legal(move) -> None:
-    assert str(DICE.fault((), "A", move)).startswith("Move must be one of ['high', 'low'], got ")
-    assert DICE.fault((), "A", "low") is None
+    assert str(DICE.move_error((), "A", move)).startswith("Move must be one of ['high', 'low'], got ")
+    assert DICE.move_error((), "A", "low") is None
 
 
 def test_by_default_a_side_waits_for_its_turn() -> None:
-    assert DICE.fault((), "B", "low") == "It is the other player's turn"
-    assert DICE.fault(("low",), "A", "low") == "Nobody is asked now"
-    assert turn_fault((), "A") == "The game is over"
+    assert DICE.move_error((), "B", "low") == "It is the other player's turn"
+    assert DICE.move_error(("low",), "A", "low") == "Nobody is asked now"
+    assert turn_error((), "A") == "The game is over"
     assert [asked(DICE, one) for one in ((), ("low",), ("low", 1))] == [("A",), (), ()]
 
 

@@ -16,7 +16,7 @@ def after(*columns):
     position = GAME.start()
     for column in columns:
         (side,) = GAME.to_move(position)
-        assert GAME.fault(position, side, column) is None
+        assert GAME.move_error(position, side, column) is None
         position = GAME.play(position, {side: column})
     return position
 
@@ -45,7 +45,7 @@ def test_discs_fall_onto_each_other() -> None:
 def test_four_in_a_line_win_in_every_direction(columns, where) -> None:
     end = after(*columns)
     assert GAME.outcome(end) == Outcome("A", f"{{A}} has four in a line, in {where}")
-    assert GAME.fault(end, "B", 1) == "The game is over"
+    assert GAME.move_error(end, "B", 1) == "The game is over"
     assert GAME.to_move(end) == ()
     marked = [cell for row in GAME.picture(GAME.view(end, None))["rows"] for cell in row if isinstance(cell, dict)]
     assert sum(cell.get("marked", False) for cell in marked) == 4
@@ -73,8 +73,8 @@ def test_each_cell_of_a_picture_stands_for_its_column_and_the_discs_differ_in_co
 def test_a_full_column_is_not_offered() -> None:
     full = after(*[1] * 6)
     assert GAME.question(full, "A").valid_options == [2, 3, 4, 5, 6, 7]
-    assert GAME.fault(full, "A", 1) == "Move must be a column that is not full (2, 3, 4, 5, 6, 7), got 1"
-    assert GAME.fault(full, "A", True) is not None
+    assert GAME.move_error(full, "A", 1) == "Move must be a column that is not full (2, 3, 4, 5, 6, 7), got 1"
+    assert GAME.move_error(full, "A", True) is not None
 
 
 def test_a_view_shows_the_whole_position() -> None:

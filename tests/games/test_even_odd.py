@@ -44,7 +44,7 @@ def test_even_and_odd_are_the_choices_of_both_sides(side):
     position = drawn(8)
     question = GAME.question(position, side)
     assert (question.move_type, question.valid_options) == ("choose_parity", ["even", "odd"])
-    assert [GAME.fault(position, side, choice) for choice in question.valid_options] == [None, None]
+    assert [GAME.move_error(position, side, choice) for choice in question.valid_options] == [None, None]
 
 
 @pytest.mark.proves("000-L0834", "000-L0874", "000-L0875", "000-L1388", "000-L1421")
@@ -66,17 +66,17 @@ def test_even_and_odd_are_the_choices_of_both_sides(side):
 )
 def test_anything_else_is_a_fault_that_says_what_is_allowed_and_what_came(choice, shown):
     for side in SIDES:
-        assert GAME.fault(drawn(8), side, choice) == f"Choice must be 'even' or 'odd', got {shown}"
+        assert GAME.move_error(drawn(8), side, choice) == f"Choice must be 'even' or 'odd', got {shown}"
 
 
 @pytest.mark.proves("000-L0834", "000-L1388", "004-L0576")
 @given(JSON)
 def test_no_other_json_value_is_a_choice(value):
-    assert (GAME.fault(drawn(1), "A", value) is None) == (value in ("even", "odd"))
+    assert (GAME.move_error(drawn(1), "A", value) is None) == (value in ("even", "odd"))
 
 
 def test_a_fault_stays_short_however_long_the_choice():
-    assert len(GAME.fault(drawn(1), "A", "x" * 10_000)) < 100
+    assert len(GAME.move_error(drawn(1), "A", "x" * 10_000)) < 100
 
 
 @pytest.mark.proves("001-L1188", "000-L0712")
@@ -138,7 +138,7 @@ def test_both_choose_once_and_then_it_is_over():
     start, end = drawn(3), played(3, "even", "odd")
     assert (GAME.to_move(start), GAME.outcome(start)) == (("A", "B"), None)
     assert GAME.to_move(end) == ()
-    assert [GAME.fault(end, side, "even") for side in SIDES] == ["The game is over"] * 2
+    assert [GAME.move_error(end, side, "even") for side in SIDES] == ["The game is over"] * 2
 
 
 @pytest.mark.parametrize("viewer", [*SIDES, None])

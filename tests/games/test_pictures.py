@@ -7,13 +7,13 @@ import pytest
 from leaguekit.games import GAMES
 from leaguekit.games.pictures import (
     MAX_TEXT,
+    accept_picture,
     cards,
     cell,
     game_picture,
     name_players,
-    picture_fault,
+    picture_error,
     picture_of,
-    sent_picture,
 )
 from leaguekit.games.rock_paper_scissors import RockPaperScissors
 
@@ -30,7 +30,7 @@ from leaguekit.games.rock_paper_scissors import RockPaperScissors
     ],
 )
 def test_a_picture_of_each_kind_can_be_drawn(picture) -> None:
-    assert picture_fault(picture) is None
+    assert picture_error(picture) is None
 
 
 def test_a_plain_cell_is_its_text() -> None:
@@ -69,13 +69,13 @@ def test_a_plain_cell_is_its_text() -> None:
     ],
 )
 def test_what_cannot_be_drawn_is_refused_with_the_reason(picture, fault) -> None:
-    assert str(picture_fault(picture)).startswith(fault)
+    assert str(picture_error(picture)).startswith(fault)
 
 
 def test_a_hand_may_have_one_card_that_lies_face_down() -> None:
     picture = cards({"{A}": None, "pot": 3})
     assert picture == {"kind": "cards", "hands": [{"label": "{A}", "cards": [None]}, {"label": "pot", "cards": ["3"]}]}
-    assert picture_fault(picture) is None
+    assert picture_error(picture) is None
 
 
 def test_the_picture_of_a_view_has_the_moves_of_its_cells_only_where_they_are_wanted() -> None:
@@ -105,7 +105,7 @@ def test_a_view_that_cannot_be_drawn_is_shown_as_text(view) -> None:
     assert game_picture(Drawn(), view) is None
     picture = picture_of(Drawn(), view)
     assert picture["kind"] == "text"
-    assert picture_fault(picture) is None
+    assert picture_error(picture) is None
 
 
 def test_the_text_of_a_view_has_a_line_for_each_value() -> None:
@@ -123,10 +123,10 @@ def test_the_text_of_a_view_has_a_line_for_each_value() -> None:
 
 def test_a_picture_from_elsewhere_is_taken_only_if_it_can_be_drawn_and_is_not_too_large() -> None:
     picture = {"kind": "text", "text": "a"}
-    assert sent_picture(picture) == picture
-    assert sent_picture({"kind": "text"}) is None
-    assert sent_picture({"kind": "grid", "rows": [["x" * 4_000] * 20]}) is None
-    assert sent_picture({"kind": "text", "text": "\ud800"}) is not None
+    assert accept_picture(picture) == picture
+    assert accept_picture({"kind": "text"}) is None
+    assert accept_picture({"kind": "grid", "rows": [["x" * 4_000] * 20]}) is None
+    assert accept_picture({"kind": "text", "text": "\ud800"}) is not None
 
 
 def test_players_are_named_in_labels_and_captions_and_not_in_cells() -> None:

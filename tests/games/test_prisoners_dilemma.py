@@ -8,7 +8,7 @@ import pytest
 
 from leaguekit import games
 from leaguekit.games.base import Outcome, has_chance
-from leaguekit.games.pictures import picture_fault
+from leaguekit.games.pictures import picture_error
 from leaguekit.games.prisoners_dilemma import PrisonersDilemma
 from leaguekit.games.testing import check_game
 from leaguekit.match.move_messages import promise
@@ -67,7 +67,7 @@ def test_a_picture_has_the_latest_turns_in_lines_that_fit() -> None:
         "turn 100 of 1000",
         "turn 101 of 1000, shown from turn 21",
     ]
-    assert all(picture_fault(picture) is None for picture in pictures)
+    assert all(picture_error(picture) is None for picture in pictures)
     with pytest.raises(ValueError, match="cannot read the turns"):
         game.picture({"A": "CD"})
 
@@ -117,10 +117,10 @@ def test_what_is_no_number_of_turns_and_no_noise_is_refused(argument) -> None:
 
 def test_only_the_two_letters_are_moves() -> None:
     game = PrisonersDilemma()
-    assert game.fault(game.start(), "A", "c") == "Move must be 'C' (cooperate) or 'D' (defect), got 'c'"
-    assert game.fault(after(PrisonersDilemma(turns=1), "CC"), "A", "C") is None
+    assert game.move_error(game.start(), "A", "c") == "Move must be 'C' (cooperate) or 'D' (defect), got 'c'"
+    assert game.move_error(after(PrisonersDilemma(turns=1), "CC"), "A", "C") is None
     last = PrisonersDilemma(turns=1)
-    assert last.fault(after(last, "CC"), "A", "C") == "The game is over"
+    assert last.move_error(after(last, "CC"), "A", "C") == "The game is over"
 
 
 @pytest.mark.parametrize(("noise", "has"), [(0, False), (0.001, True)])

@@ -36,7 +36,7 @@ class Base(Game):
     def question(self, position, side):
         return Question("call", ["heads", "tails"], {})
 
-    def fault(self, position, side, move):
+    def move_error(self, position, side, move):
         return None if side in self.to_move(position) and move in ("heads", "tails") else "No."
 
     def play(self, position, moves):

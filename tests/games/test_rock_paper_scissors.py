@@ -21,7 +21,7 @@ def test_both_throw_once_and_then_it_is_over():
     end = played("rock", "paper")
     assert (GAME.to_move(START), GAME.outcome(START)) == (("A", "B"), None)
     assert GAME.to_move(end) == ()
-    assert [GAME.fault(end, side, "rock") for side in SIDES] == ["The game is over"] * 2
+    assert [GAME.move_error(end, side, "rock") for side in SIDES] == ["The game is over"] * 2
 
 
 def test_nothing_is_drawn_and_skill_counts():
@@ -33,12 +33,12 @@ def test_nothing_is_drawn_and_skill_counts():
 def test_rock_paper_and_scissors_are_the_throws_of_both_sides(side):
     question = GAME.question(START, side)
     assert question[:3] == ("throw", ["rock", "paper", "scissors"], {"choices": {"A": None, "B": None}})
-    assert [GAME.fault(START, side, throw) for throw in question.valid_options] == [None] * 3
+    assert [GAME.move_error(START, side, throw) for throw in question.valid_options] == [None] * 3
 
 
 @pytest.mark.parametrize("move", ["Rock", "", "lizard", None, 0, True, ["rock"], {"throw": "rock"}])
 def test_anything_else_is_a_fault_that_says_what_is_allowed_and_what_came(move):
-    assert GAME.fault(START, "A", move) == f"Throw must be 'rock', 'paper' or 'scissors', got {move!r}"
+    assert GAME.move_error(START, "A", move) == f"Throw must be 'rock', 'paper' or 'scissors', got {move!r}"
 
 
 @pytest.mark.parametrize(

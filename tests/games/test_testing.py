@@ -45,7 +45,7 @@ class Guess(Game[Guessed]):
         left = [[number] for number in range(1, 11) if number not in position.guesses]
         return Question("guess", left, self.view(position, side))
 
-    def fault(self, position, side, move):
+    def move_error(self, position, side, move):
         if side not in self.to_move(position):
             return "Not now"
         return None if move in self.question(position, side).valid_options else "No such guess"
@@ -118,9 +118,9 @@ class Remembers(RockPaperScissors):
 
     last: Any = None
 
-    def fault(self, position, side, move):
+    def move_error(self, position, side, move):
         self.last = reprlib.repr(move)
-        return super().fault(position, side, move)
+        return super().move_error(position, side, move)
 
     def view(self, position, side):
         return super().view(position, side) | {"last": self.last}
@@ -161,8 +161,8 @@ class OnOneBoard(Game[list]):
     def question(self, position, side):
         return TicTacToe().question(Marked(tuple(position)), side)
 
-    def fault(self, position, side, move):
-        return TicTacToe().fault(Marked(tuple(position)), side, move)
+    def move_error(self, position, side, move):
+        return TicTacToe().move_error(Marked(tuple(position)), side, move)
 
     def play(self, position, moves):
         position.extend(moves.values())
@@ -196,8 +196,8 @@ class Endless(RockPaperScissors):
     def to_move(self, position):
         return SIDES
 
-    def fault(self, position, side, move):
-        return super().fault(Thrown(), side, move)
+    def move_error(self, position, side, move):
+        return super().move_error(Thrown(), side, move)
 
     def play(self, position, moves):
         return position + 1
@@ -219,7 +219,7 @@ def raises(self, position, side, move):
 
 
 def too_deep(self, position, side, move):
-    return RockPaperScissors.fault(self, position, side, move) and f"No such throw: {list(walked(move))}"
+    return RockPaperScissors.move_error(self, position, side, move) and f"No such throw: {list(walked(move))}"
 
 
 def walked(value):
@@ -229,22 +229,22 @@ def walked(value):
 
 
 def lenient(*also):
-    """A fault that lets these moves pass too."""
+    """A move_error that lets these moves pass too."""
 
-    def fault(self, position, side, move):
-        sound = super(type(self), self).fault(position, side, move)
+    def move_error(self, position, side, move):
+        sound = super(type(self), self).move_error(position, side, move)
         return None if any(type(move) is type(one) and move == one for one in also) else sound
 
-    return fault
+    return move_error
 
 
 def whoever(self, position, side, move):
     sides = self.to_move(position)
-    return super(type(self), self).fault(position, sides[0], move) if sides else "The game is over"
+    return super(type(self), self).move_error(position, sides[0], move) if sides else "The game is over"
 
 
 def never_over(self, position, side, move):
-    return super(type(self), self).fault(Thrown(), side, move)
+    return super(type(self), self).move_error(Thrown(), side, move)
 
 
 def equal_is_enough(self, position, side, move):
@@ -384,59 +384,59 @@ BROKEN = {
     ),
     "an option is a fault": (
         broken(RockPaperScissors, question=asking(valid_options=["rock", "well"])),
-        "every valid option must be legal, but of 'well' fault says: Throw must be 'rock', 'paper' or 'scissors'",
+        "every valid option must be legal, but of 'well' move_error says: Throw must be 'rock', 'paper' or 'scissors'",
     ),
     "takes null": (
-        broken(RockPaperScissors, fault=lenient(None)),
-        "only the valid options must be legal, but fault takes None",
+        broken(RockPaperScissors, move_error=lenient(None)),
+        "only the valid options must be legal, but move_error takes None",
     ),
     "takes another case": (
-        broken(EvenOdd, fault=lenient("Even")),
-        "only the valid options must be legal, but fault takes 'Even'",
+        broken(EvenOdd, move_error=lenient("Even")),
+        "only the valid options must be legal, but move_error takes 'Even'",
     ),
     "takes an abbreviation": (
-        broken(EvenOdd, fault=lenient("o")),
-        "only the valid options must be legal, but fault takes 'o'",
+        broken(EvenOdd, move_error=lenient("o")),
+        "only the valid options must be legal, but move_error takes 'o'",
     ),
     "takes blanks": (
-        broken(EvenOdd, fault=lenient("odd\n")),
-        "only the valid options must be legal, but fault takes 'odd\\n'",
+        broken(EvenOdd, move_error=lenient("odd\n")),
+        "only the valid options must be legal, but move_error takes 'odd\\n'",
     ),
     "takes a wrapped move": (
-        broken(EvenOdd, fault=lenient(["odd"])),
-        "only the valid options must be legal, but fault takes ['odd']",
+        broken(EvenOdd, move_error=lenient(["odd"])),
+        "only the valid options must be legal, but move_error takes ['odd']",
     ),
     "takes true for 1": (
-        broken(TicTacToe, fault=equal_is_enough),
-        "only the valid options must be legal, but fault takes True",
+        broken(TicTacToe, move_error=equal_is_enough),
+        "only the valid options must be legal, but move_error takes True",
     ),
     "takes 4.0 for 4": (
-        broken(TicTacToe, fault=lenient(4.0)),
-        "only the valid options must be legal, but fault takes 4.0",
+        broken(TicTacToe, move_error=lenient(4.0)),
+        "only the valid options must be legal, but move_error takes 4.0",
     ),
     "takes text for a number": (
-        broken(TicTacToe, fault=lenient("4")),
-        "only the valid options must be legal, but fault takes '4'",
+        broken(TicTacToe, move_error=lenient("4")),
+        "only the valid options must be legal, but move_error takes '4'",
     ),
-    "fault raises": (
-        broken(RockPaperScissors, fault=raises),
-        "fault must never raise, but [] made it raise TypeError",
+    "move_error raises": (
+        broken(RockPaperScissors, move_error=raises),
+        "move_error must never raise, but [] made it raise TypeError",
     ),
-    "fault raises on deep nesting": (
-        broken(RockPaperScissors, fault=too_deep),
-        "fault must never raise, but [[[[[[[...]]]]]]] made it raise RecursionError",
+    "move_error raises on deep nesting": (
+        broken(RockPaperScissors, move_error=too_deep),
+        "move_error must never raise, but [[[[[[[...]]]]]]] made it raise RecursionError",
     ),
-    "fault no sentence": (
-        broken(RockPaperScissors, fault=lambda self, position, side, move: False),
-        "fault must be None or a sentence, got False",
+    "move_error no sentence": (
+        broken(RockPaperScissors, move_error=lambda self, position, side, move: False),
+        "move_error must be None or a sentence, got False",
     ),
-    "fault without words": (
-        broken(RockPaperScissors, fault=lambda self, position, side, move: ""),
-        "fault must be None or a sentence, got ''",
+    "move_error without words": (
+        broken(RockPaperScissors, move_error=lambda self, position, side, move: ""),
+        "move_error must be None or a sentence, got ''",
     ),
-    "legal out of turn": (broken(TicTacToe, fault=whoever), "a side that is not to move must have no legal move"),
+    "legal out of turn": (broken(TicTacToe, move_error=whoever), "a side that is not to move must have no legal move"),
     "legal after the end": (
-        broken(RockPaperScissors, fault=never_over),
+        broken(RockPaperScissors, move_error=never_over),
         "a side that is not to move must have no legal move",
     ),
     "shows answers": (Remembers(), "what a side answers must not show before it is played"),
@@ -473,8 +473,8 @@ BROKEN = {
     "number in a fault": (
         broken(
             EvenOdd,
-            fault=lambda self, position, side, move: (
-                EvenOdd.fault(self, position, side, move) and f"No: {position.number}"
+            move_error=lambda self, position, side, move: (
+                EvenOdd.move_error(self, position, side, move) and f"No: {position.number}"
             ),
         ),
         TELLING,

@@ -18,7 +18,7 @@ def after(*cells):
     position = START
     for cell in cells:
         (side,) = GAME.to_move(position)
-        assert GAME.fault(position, side, cell) is None
+        assert GAME.move_error(position, side, cell) is None
         position = GAME.play(position, {side: cell})
     return position
 
@@ -39,14 +39,14 @@ def test_a_has_x_and_begins_and_the_sides_take_turns():
 
 @pytest.mark.parametrize("move", [9, -1, 4, True, False, 1.0, 0.0, "0", None, [0], {"cell": 0}, 10**400])
 def test_only_the_integer_of_a_free_cell_is_legal(move):
-    fault = GAME.fault(after(4), "B", move)
+    fault = GAME.move_error(after(4), "B", move)
     assert fault is not None
     assert fault.startswith("Move must be the number of a free cell (0, 1, 2, 3, 5, 6, 7, 8), got ")
 
 
 def test_the_other_side_has_to_wait():
-    assert GAME.fault(START, "B", 0) == "It is the other player's turn"
-    assert GAME.fault(after(0), "A", 1) == "It is the other player's turn"
+    assert GAME.move_error(START, "B", 0) == "It is the other player's turn"
+    assert GAME.move_error(after(0), "A", 1) == "It is the other player's turn"
 
 
 @pytest.mark.parametrize("line", LINES, ids=str)
@@ -62,7 +62,7 @@ def test_three_in_a_line_win(line, side):
     mark, cells = ("X" if side == "A" else "O"), ", ".join(map(str, line))
     assert GAME.outcome(end) == Outcome(side, f"{{{side}}} has three {mark} in a line, cells {cells}")
     assert GAME.to_move(end) == ()
-    assert [GAME.fault(end, one, end.free()[0]) for one in SIDES] == ["The game is over"] * 2
+    assert [GAME.move_error(end, one, end.free()[0]) for one in SIDES] == ["The game is over"] * 2
 
 
 def test_a_full_board_without_a_line_is_a_draw():

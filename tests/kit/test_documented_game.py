@@ -41,7 +41,7 @@ def test_every_number_of_the_game_can_be_drawn() -> None:
 def test_no_wrong_choice_is_legal() -> None:
     position = begin(documented.GAME)
     for choice in documented.WRONG_CHOICES:
-        assert documented.GAME.fault(position, "A", choice) is not None
+        assert documented.GAME.move_error(position, "A", choice) is not None
 
 
 @pytest.mark.parametrize("name", GAMES)

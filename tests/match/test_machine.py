@@ -60,7 +60,7 @@ class Secret(Game[dict[str, str]]):
     def question(self, position, side):
         return Question("whisper", [f"{side}-…"], {})
 
-    def fault(self, position, side, move):
+    def move_error(self, position, side, move):
         return None if isinstance(move, str) and move.startswith(f"{side}-") else "That is not your word"
 
     def play(self, position, moves):

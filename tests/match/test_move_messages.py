@@ -74,4 +74,4 @@ def test_the_parity_of_the_number_is_told_with_it():
 
 
 def test_a_game_need_not_judge_moves():
-    assert Game.worth(GAMES["even_odd"], Knowledge({}, list, list)) is None
+    assert Game.move_rater(GAMES["even_odd"], Knowledge({}, list, list)) is None

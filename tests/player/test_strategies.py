@@ -88,7 +88,7 @@ def test_every_strategy_plays_its_games_to_their_end_with_legal_moves(
                     random=chance,
                 )
                 moves[side] = STRATEGIES[name](ctx)
-                assert game.fault(position, side, moves[side]) is None
+                assert game.move_error(position, side, moves[side]) is None
             position = game.play(position, moves)
             record.append(moves)
         outcome, choices = game.outcome(position), choices_of(record)

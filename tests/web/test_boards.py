@@ -194,8 +194,8 @@ class Counting(RockPaperScissors):
     def question(self, position: Any, side: Side) -> Question:
         return Question("count", ["up"], self.view(position, side))
 
-    def fault(self, position: Any, side: Side, move: Any) -> str | None:
-        return Game.fault(self, position, side, move)
+    def move_error(self, position: Any, side: Side, move: Any) -> str | None:
+        return Game.move_error(self, position, side, move)
 
     def play(self, position: Any, moves: Moves) -> Any:
         return position + len(moves)

@@ -14,7 +14,7 @@ from leaguekit_openspiel import OpenSpielGame
 
 from leaguekit.games import game, rules
 from leaguekit.games.base import SIDES, has_chance
-from leaguekit.games.pictures import picture_fault
+from leaguekit.games.pictures import picture_error
 from leaguekit.games.testing import check_game
 from leaguekit.protocol.errors import ProtocolError
 
@@ -98,7 +98,7 @@ def test_moves_are_written_as_a_person_would_write_them(name: str, moves: list[o
             if side == "chance":
                 assert step[side] in dict(ours.odds(position) or ())
             else:
-                assert ours.fault(position, side, step[side]) is None
+                assert ours.move_error(position, side, step[side]) is None
         position = ours.play(position, step)
 
 
@@ -124,7 +124,7 @@ def test_boards_are_recognised_and_everything_else_is_text(name: str, kind: str)
     *_, (ours, position, _) = (one for _, one in zip(range(6), play_beside(name, 1), strict=False))
     picture = ours.picture(ours.view(position, None))
     assert picture is not None
-    assert picture_fault(picture) is None
+    assert picture_error(picture) is None
     assert picture["kind"] == kind
 
 
@@ -154,7 +154,7 @@ def test_every_checker_of_backgammon_is_on_the_point_that_its_moves_name() -> No
     for _, (ours, position, _) in zip(range(300), play_beside("backgammon", 5), strict=False):
         picture = ours.picture(ours.view(position, None))
         assert picture is not None
-        assert picture_fault(picture) is None
+        assert picture_error(picture) is None
         above, *rows, below = picture["rows"]
         points: dict[str, dict[str, int]] = {}
         for column in [*range(6), *range(7, 13)]:
@@ -205,7 +205,7 @@ def test_a_caption_says_whose_pieces_are_which_and_the_last_move_is_marked(
     for _, (ours, position, _) in zip(range(16), play_beside(name, 2), strict=False):
         picture = ours.picture(ours.view(position, None))
         assert picture is not None
-        assert picture_fault(picture) is None
+        assert picture_error(picture) is None
         assert picture["caption"].partition(";")[0] == caption
         cells = [one if isinstance(one, dict) else {"text": one} for row in picture["rows"] for one in row]
         pieces = [one.get("colour") or one["text"] for one in cells]
@@ -246,7 +246,7 @@ def test_the_cards_of_kuhn_poker_are_seen_by_their_owners_and_at_the_end_by_all(
     def drawn(side: Any) -> tuple[list[Any], str]:
         picture = ours.picture(ours.view(position, side))
         assert picture is not None
-        assert picture_fault(picture) is None
+        assert picture_error(picture) is None
         assert [hand["label"] for hand in picture["hands"]] == ["{A}", "{B}"]
         return [card for hand in picture["hands"] for card in hand["cards"]], picture["caption"]
 

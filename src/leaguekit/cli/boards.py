@@ -10,7 +10,7 @@ from typing import Any
 from leaguekit.cli.screen import Cell
 from leaguekit.cli.tables import shorten, width, with_ltr_mark
 from leaguekit.games import find_game
-from leaguekit.games.pictures import Picture, game_picture, name_players, sent_picture
+from leaguekit.games.pictures import Picture, accept_picture, game_picture, name_players
 from leaguekit.league.records import Outcome
 from leaguekit.league.sentences import PLAYER
 from leaguekit.web.api_types import InPlay, Live, MatchRow
@@ -55,7 +55,7 @@ def plain_lines(picture: Picture) -> list[str]:
 def _picture(live: Live, match: InPlay | MatchRow) -> Picture | None:
     """The picture of a match in play, or the last board of one that is over."""
     if isinstance(match, InPlay):
-        return None if match.picture is None else sent_picture(match.picture)
+        return None if match.picture is None else accept_picture(match.picture)
     name = live.league.game or live.league.game_type
     game = find_game(name)
     if game is None:

@@ -111,13 +111,13 @@ class Game(ABC, Generic[PositionT]):
 
     # Methods with a default
 
-    def fault(self, position: PositionT, side: Side, move: Any) -> str | None:
+    def move_error(self, position: PositionT, side: Side, move: Any) -> str | None:
         """What is wrong with a move (any JSON value), in a sentence; None if it is legal.
 
         By default a move is legal if it is one of the options. A game that does not list all moves needs its own check.
         """
-        if (fault := turn_fault(self.to_move(position), side)) is not None:
-            return fault
+        if (error := turn_error(self.to_move(position), side)) is not None:
+            return error
         options = self.question(position, side).valid_options
         if any(is_same(move, option) for option in options):
             return None
@@ -141,8 +141,8 @@ class Game(ABC, Generic[PositionT]):
         """
         return None
 
-    def worth(self, known: Knowledge) -> Callable[[Any], float] | None:  # noqa: ARG002 - games that can judge use it
-        """How good each move is, if the opponent chooses as before; None if the game cannot judge moves."""
+    def move_rater(self, known: Knowledge) -> Callable[[Any], float] | None:  # noqa: ARG002 - games that can judge use it
+        """A function that says how good a move is, if the opponent chooses as before; None if the game cannot judge."""
         return None
 
     def position(self, view: dict[str, Any]) -> PositionT | None:  # noqa: ARG002 - games that hide nothing use it
@@ -166,7 +166,7 @@ def has_chance(game: Game[Any]) -> bool:
     return type(game).odds is not Game.odds or type(game).roll is not Game.roll
 
 
-def turn_fault(movers: tuple[Mover, ...], side: Side) -> str | None:
+def turn_error(movers: tuple[Mover, ...], side: Side) -> str | None:
     """Why a side may not move now; None if it may."""
     if side in movers:
         return None

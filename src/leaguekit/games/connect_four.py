@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from leaguekit.games.base import SIDES, Game, Knowledge, Moves, Outcome, Question, Side, turn_fault
+from leaguekit.games.base import SIDES, Game, Knowledge, Moves, Outcome, Question, Side, turn_error
 from leaguekit.games.pictures import DISC, RING, Colour, Picture, cell
 
 COLUMNS, ROWS = 7, 6
@@ -81,9 +81,9 @@ class ConnectFour(Game[Position]):
     def question(self, position: Position, side: Side) -> Question:
         return Question("drop_disc", position.columns(), self.view(position, side))
 
-    def fault(self, position: Position, side: Side, move: Any) -> str | None:
-        if (fault := turn_fault(self.to_move(position), side)) is not None:
-            return fault
+    def move_error(self, position: Position, side: Side, move: Any) -> str | None:
+        if (error := turn_error(self.to_move(position), side)) is not None:
+            return error
         columns = position.columns()
         if type(move) is int and move in columns:
             return None
@@ -129,7 +129,7 @@ class ConnectFour(Game[Position]):
             "caption": f"{{A}} has red {DISC}, {{B}} has yellow {RING}{to_move}",
         }
 
-    def worth(self, known: Knowledge) -> Callable[[Any], float]:
+    def move_rater(self, known: Knowledge) -> Callable[[Any], float]:
         """Win, else block, else do not let the opponent win on top of this disc, else play near the centre."""
         position = self.position(known.view)
         discs = position.mine | position.theirs

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
-from leaguekit.games.base import CHANCE, SIDES, Game, Knowledge, Mover, Moves, Odds, Outcome, Question, Side, turn_fault
+from leaguekit.games.base import CHANCE, SIDES, Game, Knowledge, Mover, Moves, Odds, Outcome, Question, Side, turn_error
 from leaguekit.games.pictures import Picture, cards
 
 Parity = Literal["even", "odd"]
@@ -60,9 +60,9 @@ class EvenOdd(Game[Position]):
     def question(self, position: Position, side: Side) -> Question:
         return Question("choose_parity", [*PARITIES], self.view(position, side))
 
-    def fault(self, position: Position, side: Side, move: Any) -> str | None:
-        if (fault := turn_fault(self.to_move(position), side)) is not None or move in PARITIES:
-            return fault
+    def move_error(self, position: Position, side: Side, move: Any) -> str | None:
+        if (error := turn_error(self.to_move(position), side)) is not None or move in PARITIES:
+            return error
         return f"Choice must be 'even' or 'odd', got {reprlib.repr(move)}"
 
     def play(self, position: Position, moves: Moves) -> Position:
@@ -87,7 +87,7 @@ class EvenOdd(Game[Position]):
     def picture(self, view: dict[str, Any]) -> Picture:
         return cards({"number": view["number"], "{A}": view["choices"]["A"], "{B}": view["choices"]["B"]})
 
-    def worth(self, known: Knowledge) -> Callable[[Any], float]:
+    def move_rater(self, known: Knowledge) -> Callable[[Any], float]:
         """Weigh a draw (1 point, if the opponent chooses the same) against a win (3, if the number is right)."""
         choices, numbers = known.choices(), known.numbers()
         odd = sum([number % 2 for number in numbers])

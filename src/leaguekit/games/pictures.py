@@ -70,7 +70,7 @@ def game_picture(game: Game[Any] | None, view: dict[str, Any], *, with_moves: bo
         picture = None if game is None else game.picture(view)
     except Exception:  # noqa: BLE001 - a game may do anything with a view that it has not made
         return None
-    if picture is None or picture_fault(picture) is not None or _size(picture) > MAX_PICTURE_BYTES:
+    if picture is None or picture_error(picture) is not None or _size(picture) > MAX_PICTURE_BYTES:
         return None
     return picture if with_moves else {name: value for name, value in picture.items() if name != "moves"}
 
@@ -97,9 +97,9 @@ def _value_text(value: Any) -> str:
     return f"\n{value}" if "\n" in value else f" {value}"
 
 
-def sent_picture(picture: Any) -> Picture | None:
-    """A picture that another program sent; None if it cannot be drawn."""
-    return None if picture_fault(picture) is not None or _size(picture) > MAX_PICTURE_BYTES else dict(picture)
+def accept_picture(picture: Any) -> Picture | None:
+    """A picture from another program; None if it cannot be drawn, or is too large."""
+    return None if picture_error(picture) is not None or _size(picture) > MAX_PICTURE_BYTES else dict(picture)
 
 
 def _size(picture: Picture) -> int:
@@ -120,7 +120,7 @@ def name_players(picture: Picture, a: str, b: str) -> Picture:
     return changed
 
 
-def picture_fault(picture: Any) -> str | None:
+def picture_error(picture: Any) -> str | None:
     """What is wrong with a picture, in a sentence; None if it can be drawn."""
     if not isinstance(picture, dict) or picture.get("kind") not in [*_FIELDS]:
         return f"a picture must be a dict whose kind is one of {', '.join(_FIELDS)}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import reprlib
 from typing import Any, NamedTuple
 
-from leaguekit.games.base import CHANCE, SIDES, Game, Mover, Moves, Odds, Outcome, Question, Side, turn_fault
+from leaguekit.games.base import CHANCE, SIDES, Game, Mover, Moves, Odds, Outcome, Question, Side, turn_error
 
 COOPERATE, DEFECT = "C", "D"
 MOVES = (COOPERATE, DEFECT)
@@ -66,9 +66,9 @@ class PrisonersDilemma(Game[Position]):
     def question(self, position: Position, side: Side) -> Question:
         return Question("cooperate_or_defect", [*MOVES], self.view(position, side))
 
-    def fault(self, position: Position, side: Side, move: Any) -> str | None:
-        if (fault := turn_fault(self.to_move(position), side)) is not None or move in MOVES:
-            return fault
+    def move_error(self, position: Position, side: Side, move: Any) -> str | None:
+        if (error := turn_error(self.to_move(position), side)) is not None or move in MOVES:
+            return error
         return f"Move must be 'C' (cooperate) or 'D' (defect), got {reprlib.repr(move)}"
 
     def play(self, position: Position, moves: Moves) -> Position:

@@ -154,7 +154,7 @@ def _check_chance(game: Game[Any], position: Any, moves: Moves) -> None:
 
 def _check_move(game: Game[Any], position: Any, side: Side, move: Any) -> None:
     """Raise ValueError if a move of a side is not legal in a position."""
-    if (fault := game.fault(position, side, move)) is not None:
+    if (fault := game.move_error(position, side, move)) is not None:
         raise ValueError(f"{{{side}}} cannot have chosen that: {fault}")
 
 

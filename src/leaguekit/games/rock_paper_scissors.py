@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from leaguekit.games.base import SIDES, Game, Knowledge, Moves, Outcome, Question, Side, other, turn_fault
+from leaguekit.games.base import SIDES, Game, Knowledge, Moves, Outcome, Question, Side, other, turn_error
 from leaguekit.games.pictures import Picture, cards
 
 # Each with what it beats.
@@ -35,9 +35,9 @@ class RockPaperScissors(Game[Position]):
     def question(self, position: Position, side: Side) -> Question:
         return Question("throw", [*THROWS], self.view(position, side))
 
-    def fault(self, position: Position, side: Side, move: Any) -> str | None:
-        if (fault := turn_fault(self.to_move(position), side)) is not None or move in THROWS:
-            return fault
+    def move_error(self, position: Position, side: Side, move: Any) -> str | None:
+        if (error := turn_error(self.to_move(position), side)) is not None or move in THROWS:
+            return error
         return f"Throw must be 'rock', 'paper' or 'scissors', got {reprlib.repr(move)}"
 
     def play(self, position: Position, moves: Moves) -> Position:  # noqa: ARG002 - there is one turn only
@@ -60,7 +60,7 @@ class RockPaperScissors(Game[Position]):
     def picture(self, view: dict[str, Any]) -> Picture:
         return cards({"{A}": view["choices"]["A"], "{B}": view["choices"]["B"]})
 
-    def worth(self, known: Knowledge) -> Callable[[Any], float]:
+    def move_rater(self, known: Knowledge) -> Callable[[Any], float]:
         """Beat the most frequent choice. A draw against it is better than a loss."""
         choices = known.choices()
         return lambda throw: 3 * choices.count(BEATS.get(throw)) + choices.count(throw)

@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from leaguekit.games.base import CHANCE, SIDES, Game, Mover, Moves, Outcome, Question, Side, asked, has_chance, is_same
-from leaguekit.games.pictures import picture_fault
+from leaguekit.games.pictures import picture_error
 from leaguekit.games.records import positions
 
 # Chooses one of the options. The text differs for every seed, turn and side.
@@ -120,7 +120,7 @@ def _played(game: Game[Any], seed: int, choose: Chooser, max_turns: int) -> tupl
         observations.append(_observe(game, position))
         options = _options(game, position) or options
         if len(record) < _MAX_CHECKED or len(record) % _MAX_CHECKED == 0:
-            _check_faults(game, position, options)
+            _check_move_errors(game, position, options)
         _require(_observe(game, position) == observations[-1], "what a side answers must not show before it is played")
         _modify(_observed_values(game, position))
         _require(_observe(game, position) == observations[-1], "what is done to a view must not change the position")
@@ -228,7 +228,7 @@ def _check_variation(game: Game[Any], played: list[Any], varied: list[Moves], mo
 def _asked_of(game: Game[Any], position: Any, side: Side) -> str:
     """What a side is shown beside its view: its question, and what is wrong with a move."""
     question = game.question(position, side) if side in game.to_move(position) else None
-    return _text([question, _fault(game, position, side, None)])
+    return _text([question, _move_error(game, position, side, None)])
 
 
 def _text(value: Any) -> str:
@@ -248,8 +248,8 @@ def _observed_values(game: Game[Any], position: Any) -> list[Any]:
     views = [game.view(position, viewer) for viewer in (*SIDES, None)]
     pictures = [game.picture(game.view(position, viewer)) for viewer in (*SIDES, None)]
     questions = [game.question(position, side) for side in sides]
-    faults = [_fault(game, position, side, None) for side in SIDES]
-    return [game.to_move(position), game.outcome(position), *views, *pictures, *questions, *faults]
+    errors = [_move_error(game, position, side, None) for side in SIDES]
+    return [game.to_move(position), game.outcome(position), *views, *pictures, *questions, *errors]
 
 
 def _options(game: Game[Any], position: Any) -> list[Any]:
@@ -296,7 +296,7 @@ def _check_shape(game: Game[Any], position: Any) -> None:
         picture = game.picture(game.view(position, viewer))
         if picture is not None:
             _require(_is_plain(picture), f"a picture must be plain JSON, got {_shorten(picture)}")
-            _require((fault := picture_fault(picture)) is None, str(fault))
+            _require((fault := picture_error(picture)) is None, str(fault))
     for side in asked(game, position):
         _check_question(game.question(position, side))
     shown = game.position(game.view(position, None))
@@ -339,32 +339,34 @@ def _check_question(question: Any) -> None:
         _require(type(syntax) is str and syntax.strip() != "", "where not all moves are listed, there must be a syntax")
 
 
-def _check_faults(game: Game[Any], position: Any, options: list[Any]) -> None:
+def _check_move_errors(game: Game[Any], position: Any, options: list[Any]) -> None:
     """Check that exactly the valid options are legal for the sides to move, and nothing for the other side."""
     sides = game.to_move(position)
     for side in SIDES:
         if side not in sides:
-            faults = [_fault(game, position, side, move) for move in (*options, *_INVALID_MOVES)]
-            _require(None not in faults, "a side that is not to move must have no legal move")
+            errors = [_move_error(game, position, side, move) for move in (*options, *_INVALID_MOVES)]
+            _require(None not in errors, "a side that is not to move must have no legal move")
             continue
         question = game.question(position, side)
         legal = question.valid_options
         for move in legal:
-            fault = _fault(game, position, side, _as_sent(move))
-            _require(fault is None, f"every valid option must be legal, but of {_shorten(move)} fault says: {fault}")
+            error = _move_error(game, position, side, _as_sent(move))
+            _require(
+                error is None, f"every valid option must be legal, but of {_shorten(move)} move_error says: {error}"
+            )
         # What else is legal is known only if all moves are listed.
         for move in _invalid_moves(legal) if question.total is None else ():
-            if _fault(game, position, side, move) is None:
-                raise AssertionError(f"only the valid options must be legal, but fault takes {_shorten(move)}")
+            if _move_error(game, position, side, move) is None:
+                raise AssertionError(f"only the valid options must be legal, but move_error takes {_shorten(move)}")
 
 
-def _fault(game: Game[Any], position: Any, side: Side, move: Any) -> str | None:
+def _move_error(game: Game[Any], position: Any, side: Side, move: Any) -> str | None:
     try:
-        fault = game.fault(position, side, move)
+        fault = game.move_error(position, side, move)
     except Exception as error:
-        raise AssertionError(f"fault must never raise, but {_shorten(move)} made it raise {error!r}") from error
+        raise AssertionError(f"move_error must never raise, but {_shorten(move)} made it raise {error!r}") from error
     if fault is not None and (type(fault) is not str or not fault.strip()):
-        raise AssertionError(f"fault must be None or a sentence, got {_shorten(fault)}")
+        raise AssertionError(f"move_error must be None or a sentence, got {_shorten(fault)}")
     return fault
 
 

@@ -9,7 +9,7 @@ import reprlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from leaguekit.games.base import SIDES, Game, Knowledge, Moves, Outcome, Question, Side, turn_fault
+from leaguekit.games.base import SIDES, Game, Knowledge, Moves, Outcome, Question, Side, turn_error
 from leaguekit.games.pictures import Picture
 
 MARKS: dict[Side, str] = {"A": "X", "B": "O"}
@@ -58,9 +58,9 @@ class TicTacToe(Game[Position]):
     def question(self, position: Position, side: Side) -> Question:
         return Question("place_mark", position.free(), self.view(position, side))
 
-    def fault(self, position: Position, side: Side, move: Any) -> str | None:
-        if (fault := turn_fault(self.to_move(position), side)) is not None:
-            return fault
+    def move_error(self, position: Position, side: Side, move: Any) -> str | None:
+        if (error := turn_error(self.to_move(position), side)) is not None:
+            return error
         # Python treats True and 1.0 as equal to 1; the rules do not.
         if type(move) is int and move in position.free():
             return None
@@ -90,7 +90,7 @@ class TicTacToe(Game[Position]):
         rows, moves = ([row[:3], row[3:6], row[6:]] for row in (cells, [*range(9)]))
         return {"kind": "grid", "rows": rows, "moves": moves, "caption": "{A} has X, {B} has O"}
 
-    def worth(self, known: Knowledge) -> Callable[[Any], float]:
+    def move_rater(self, known: Knowledge) -> Callable[[Any], float]:
         """Win, else block, else take the centre, else a corner."""
         board, mine = _board(known.view), known.view.get("your_mark")
 

@@ -259,7 +259,7 @@ class Match:
         return self._answer(player, "OUT", "refused", given.ask, now)
 
     def _move(self, player: _Player, given: Moved, now: float) -> list[Effect]:
-        if (fault := self.game.fault(self._position, given.side, given.move)) is not None:
+        if (fault := self.game.move_error(self._position, given.side, given.move)) is not None:
             code = messages_of(self.game).error_code
             valid = self.game.question(self._position, given.side).valid_options
             context = {"invalid_choice": given.move, "valid_choices": valid}

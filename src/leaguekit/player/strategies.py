@@ -60,7 +60,7 @@ def frequency(ctx: Context) -> Any:
     """Expect the opponent's most frequent choice, and answer it. For a new opponent, use the choices of all others."""
     game = find_game(ctx.game_type, ctx.game_args)
     try:
-        worth = None if game is None else game.worth(_knowledge(ctx))
+        worth = None if game is None else game.move_rater(_knowledge(ctx))
     except ValueError as error:
         raise CannotPlay(f"frequency {error}") from None
     if worth is None:
@@ -81,7 +81,7 @@ def search(ctx: Context) -> Any:
     if game is None or position is None:
         raise CannotPlay(f"search cannot play {ctx.game_type}")
     values, is_complete = values_of_moves(game, position, ctx.valid_options)
-    worth = None if is_complete else game.worth(_knowledge(ctx))
+    worth = None if is_complete else game.move_rater(_knowledge(ctx))
 
     def value(option: Any) -> tuple[float, ...]:
         best, hope = values[ctx.valid_options.index(option)]
@@ -131,7 +131,7 @@ STRATEGIES: dict[str, Strategy] = {
 # What a game must have for the strategies that cannot play every game.
 _NEEDS: dict[Strategy, Callable[[Game[Any]], bool]] = {
     **{one: partial(_has_constant_move, one.move) for one in _ALWAYS},
-    frequency: lambda game: type(game).worth is not Game.worth,
+    frequency: lambda game: type(game).move_rater is not Game.move_rater,
     search: lambda game: type(game).position is not Game.position,
 }
 

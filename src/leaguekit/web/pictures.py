@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import UNSET
 
 from leaguekit.games import find_game
-from leaguekit.games.pictures import Picture, name_players, picture_of, sent_picture
+from leaguekit.games.pictures import Picture, accept_picture, name_players, picture_of
 from leaguekit.league.records import Match
 from leaguekit.protocol.messages import MatchProgress
 
@@ -19,7 +19,7 @@ def match_picture(game_name: str, match: Match, progress: MatchProgress | None) 
     """The picture of a match in play, as its referee reports it; None if it reports no position."""
     if progress is None:
         return None
-    picture = None if progress.picture is UNSET else sent_picture(progress.picture)
+    picture = None if progress.picture is UNSET else accept_picture(progress.picture)
     if picture is None and progress.position is not UNSET:
         # A referee of an older release, or of another kind, sends no picture.
         picture = picture_of(find_game(game_name), progress.position)

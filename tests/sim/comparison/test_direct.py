@@ -283,7 +283,7 @@ class Highest(Game[tuple[int, ...]]):
     def question(self, position, side):
         return Question("name", [1, 2, 3], {}, total=1_000, syntax="a number from 1 to 1000")
 
-    def fault(self, position, side, move):
+    def move_error(self, position, side, move):
         return None if type(move) is int and 1 <= move <= 1_000 else "no number from 1 to 1000"
 
     def play(self, position, moves):

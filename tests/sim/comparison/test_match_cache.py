@@ -37,7 +37,7 @@ class TwoFieldGame(Game[tuple[Any, ...]]):
     def question(self, position, side):
         return Question("name", [[1, 1], [2, 2]], {"named": list(position)})
 
-    def fault(self, position, side, move):
+    def move_error(self, position, side, move):
         return None if move in ([1, 1], [2, 2]) else "No such field"
 
     def play(self, position, moves):

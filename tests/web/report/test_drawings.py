@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 
-from leaguekit.games.pictures import picture_fault
+from leaguekit.games.pictures import picture_error
 from leaguekit.league.analysis.figures import Figures, figures
 from leaguekit.web.report.charts import HEIGHT, MAX_COLOURED, TOP, RatingScale, points_chart
 from leaguekit.web.report.drawings import drawing
@@ -79,7 +79,7 @@ def test_cards_that_lie_face_down_show_nothing_and_players_are_named() -> None:
     ],
 )
 def test_texts_in_a_picture_are_never_markup(picture: dict[str, Any]) -> None:
-    assert picture_fault(picture) is None
+    assert picture_error(picture) is None
     drawn = drawing(picture, {})
     ET.fromstring(drawn)
     assert not re.search("<(script|img|b|i)>|\u202e", drawn)

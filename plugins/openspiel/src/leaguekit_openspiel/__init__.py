@@ -23,7 +23,7 @@ from typing import Any
 import pyspiel
 from open_spiel.python.observation import make_observation
 
-from leaguekit.games.base import SIDES, Game, Mover, Moves, Odds, Outcome, Question, Side, turn_fault
+from leaguekit.games.base import SIDES, Game, Mover, Moves, Odds, Outcome, Question, Side, turn_error
 from leaguekit_openspiel.pictures import kuhn_poker, picture_of
 
 __all__ = ["OpenSpielGame"]
@@ -138,9 +138,9 @@ class OpenSpielGame(Game[Position]):
             return Question("move", options, context)
         return Question("move", options[:_MAX_OPTIONS], context, len(options), "written as the listed moves are")
 
-    def fault(self, position: Position, side: Side, move: Any) -> str | None:
-        if (fault := turn_fault(position.movers, side)) is not None:
-            return fault
+    def move_error(self, position: Position, side: Side, move: Any) -> str | None:
+        if (error := turn_error(position.movers, side)) is not None:
+            return error
         legal = position.actions(SIDES.index(side))
         if isinstance(move, str) and move in legal:
             return None

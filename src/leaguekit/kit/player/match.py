@@ -61,16 +61,16 @@ class RefereedMatch:
         question = self._game.question(self._position, self.side)
         return self._messages.call(self.side, question, LIMITS.choice_seconds)
 
-    def fault(self, move: Any) -> str | None:
+    def move_error(self, move: Any) -> str | None:
         """Return what is wrong with a choice, or None."""
-        return self._game.fault(self._position, self.side, move)
+        return self._game.move_error(self._position, self.side, move)
 
     def options(self) -> list[Any]:
         return self._game.question(self._position, self.side).valid_options
 
     def play(self, move: Any) -> None:
         """Play the player's choice, or its first option if the choice is not legal."""
-        legal = move if self.fault(move) is None else self.options()[0]
+        legal = move if self.move_error(move) is None else self.options()[0]
         self._play_turn({self.side: legal})
         self._advance()
 

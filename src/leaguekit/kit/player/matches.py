@@ -116,7 +116,7 @@ async def _play_first_match(harness: PlayerHarness) -> Exchange:
     harness.moves.clear()
     while not harness.moves or (not match.is_over and harness.moves[-1][1].answer is not None):
         exchange = await harness.send("choice again" if harness.moves else "choice", match.call())
-        harness.moves.append((match.fault(chosen(exchange.message)), exchange))
+        harness.moves.append((match.move_error(chosen(exchange.message)), exchange))
         match.play(chosen(exchange.message))
     return harness.answers["choice"]
 
@@ -282,6 +282,6 @@ async def makes_legal_choice(harness: PlayerHarness, name: str, match: RefereedM
     exchange = await harness.send(name, match.call())
     expected = f"a legal choice for {match.match_id}"
     exchange.fail_if(exchange.answer is None, expected)
-    if (fault := match.fault(chosen(exchange.message))) is not None:
+    if (fault := match.move_error(chosen(exchange.message))) is not None:
         raise exchange.failed(expected, fault)
     return exchange.fail_if(exchange.result.get("match_id") != match.match_id, expected, "another match_id, or none,")

@@ -329,7 +329,7 @@ class DirectLeague:
         if chosen is None:
             # As it would be sent.
             move = json.decode(json.encode(decision.move))
-            fault = decision.reason if decision.forfeit else self.game.fault(turn.position, turn.side, move)
+            fault = decision.reason if decision.forfeit else self.game.move_error(turn.position, turn.side, move)
             if fault is None:
                 chosen = Unlisted(move)
             else:

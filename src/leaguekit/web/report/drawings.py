@@ -22,7 +22,7 @@ _FILLED = str.maketrans(WHITE_MEN, BLACK_MEN)
 
 
 def drawing(picture: Picture, names: Mapping[str, str]) -> str:
-    """A picture that ``picture_fault`` accepts. ``names`` are those of the players, by their ids."""
+    """A picture that ``picture_error`` accepts. ``names`` are those of the players, by their ids."""
     kind = picture["kind"]
     drawn = {"grid": _grid, "cards": _cards, "text": _text}[kind](picture, names)
     caption = f"<figcaption>{insert_names(picture['caption'], names)}</figcaption>" if picture.get("caption") else ""
