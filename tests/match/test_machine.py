@@ -33,7 +33,6 @@ from leaguekit.match.signals import (
     SendError,
     StageEntered,
     Void,
-    Withdrawn,
 )
 from leaguekit.protocol.fields import Origin
 from leaguekit.protocol.messages import MoveInfo
@@ -725,10 +724,9 @@ def test_what_does_not_belong_to_an_invitation_changes_nothing(given):
     assert match.posted("A") == "join"
 
 
-@pytest.mark.parametrize("given", [Joined("A", None), Withdrawn("A", "WITHDRAWAL")])
-def test_nothing_happens_before_the_start(given):
+def test_nothing_happens_before_the_start():
     match = new_match()
-    assert match.handle(given, 0.0) == []
+    assert match.handle(Joined("A", None), 0.0) == []
     assert len(match.start(0.0)) == 3
 
 
@@ -739,7 +737,6 @@ def every_input(asks: Iterator[int | None]) -> list[Any]:
         for given in (
             *(Joined(side, ask), Declined(side, ask), Moved(side, ask, "even"), InvalidAnswer(side, ask, "E003", "x")),
             *(NoAnswer(side, ask, "E001"), RefereeLate(side, ask, 1.0)),
-            *(Withdrawn(side, "WITHDRAWAL"), Withdrawn(side, "DISQUALIFICATION")),
         )
     ]
 
@@ -819,48 +816,7 @@ def test_a_player_whose_turn_it_is_not_cannot_move():
     assert match.handle(Moved("B", None, 0), 2.0) == []
 
 
-# Withdrawn, and void.
-
-
-@pytest.mark.parametrize("ruling", ["WITHDRAWAL", "DISQUALIFICATION"])
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("at", [0.0625, 0.1875])
-def test_a_player_taken_out_of_the_league_loses_at_once(side, ruling, at):
-    slow: Habit = lambda ask, count: (ask.send_at + 20.0, Moved(ask.side, ask.ask, "odd"))  # noqa: E731
-    shell = Shell(new_match(), both(joins), {side: slow, other(side): moves("even")})
-    shell.post(at, Withdrawn(side, ruling))
-    shell.run()
-    assert (shell.seen[-1][0], shell.verdict.ruling) == (at, ruling)
-    assert shell.verdict.faults == {side: ruling}
-    assert (shell.verdict.winner, shell.verdict.score[other(side)]) == (other(side), 3)
-    assert shell.match.stage == "FINISHED"
-
-
-def test_a_choice_made_before_a_withdrawal_is_shown():
-    match = new_match()
-    match.start(0.0)
-    match.handle(Joined("A", 1), 1.0)
-    match.handle(Joined("B", 2), 1.0)
-    match.handle(Moved("A", 3, "even"), 2.0)
-    *_, finish = match.handle(Withdrawn("B", "WITHDRAWAL"), 3.0)
-    assert finish.verdict.choices == {"A": "even", "B": None}
-    assert finish.verdict.reason == "P02 was withdrawn from the league - P01 wins by default"
-
-
-def test_a_withdrawal_closes_what_the_other_is_asked():
-    match = new_match()
-    match.start(0.0)
-    match.handle(Withdrawn("B", "WITHDRAWAL"), 1.0)
-    assert (match.is_open(1), match.posted("A")) == (False, None)
-
-
-def test_a_withdrawal_does_not_undo_the_fault_of_the_other():
-    match = new_match()
-    match.start(0.0)
-    match.handle(Declined("A", 1), 1.0)
-    *_, finish = match.handle(Withdrawn("B", "DISQUALIFICATION"), 2.0)
-    assert finish.verdict.faults == {"A": "REFUSED_INVITATION", "B": "DISQUALIFICATION"}
-    assert (finish.verdict.ruling, finish.verdict.winner) == ("DISQUALIFICATION", None)
+# Void.
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -978,7 +934,7 @@ MOVES = [*("even", "odd", "Even", "rock", "paper", "stone"), *range(10), None]
 
 @st.composite
 def inputs(draw: st.DrawFn) -> tuple[str, str, int | None, Any]:
-    kind = draw(st.sampled_from(["right"] * 6 + ["move", "declined", "wrong", "failed", "withdrawn", "late"]))
+    kind = draw(st.sampled_from(["right"] * 6 + ["move", "declined", "wrong", "failed", "late"]))
     # Which of the asks so far: counted from the last, one that never was, or none.
     ask = draw(st.sampled_from([None, -1, -1, -2, -3, -4, 99]))
     return kind, draw(SIDE), ask, draw(st.sampled_from([*MOVES, "E003", "E012", "E001", "E009"]))
@@ -1038,7 +994,6 @@ def as_input(game: Game[Any], made: tuple[str, str, int | None, Any], asks: list
         "declined": Declined(side, ask),
         "wrong": InvalidAnswer(side, ask, value if value in ("E003", "E012") else "E015", "It is wrong"),
         "failed": NoAnswer(side, number, "E009" if value == "E009" else "E001"),
-        "withdrawn": Withdrawn(side, "WITHDRAWAL"),
         "late": RefereeLate(side, number, 100.0),
     }[kind]
 
@@ -1091,7 +1046,7 @@ def test_what_one_side_chooses_changes_nothing_that_the_other_sees_before_the_en
             watcher.give(Joined(side, None))
         watcher.give(Moved("A", None, word))
         for one in made:
-            if one[1] == "B" and one[0] != "withdrawn":
+            if one[1] == "B":
                 watcher.give(as_input(Secret(), one, watcher.asks, watcher.match.posted("B")))
         return [effect for effect in watcher.effects if getattr(effect, "side", None) == "B"]
 

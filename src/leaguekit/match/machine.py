@@ -14,8 +14,10 @@ The table has the phases of a side, and what each input does in a phase. Any oth
     MOVED
     OUT
 
-When neither side has an open ask, the match goes on: to the calls, to the next turn, or to its end. ``Withdrawn`` ends
-the match at any time.
+When neither side has an open ask, the match goes on: to the calls, to the next turn, or to its end.
+
+A player may be taken out of the league meanwhile. The machine does not know it: the manager rules the matches of such a
+player by itself.
 
 Chance is an effect and an input, too: the caller answers a ``Roll`` at once by ``Rolled``. The machine itself has no
 randomness, so it can be played again from the record of its steps.
@@ -52,7 +54,6 @@ from leaguekit.match.signals import (
     SendError,
     StageEntered,
     Void,
-    Withdrawn,
 )
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import MatchState, Origin
@@ -238,8 +239,6 @@ class Match:
         """The effects of an input. There are none if it comes too late, twice, or for an old request."""
         if not self._in_play:
             return []
-        if isinstance(given, Withdrawn):
-            return self._withdraw(given, now)
         if isinstance(given, Rolled):
             return self._roll(given, now)
         player = self._players[given.side]
@@ -334,13 +333,6 @@ class Match:
         self._moves = {"chance": given.outcome}
         self._play()
         return self._go_on(now)
-
-    def _withdraw(self, given: Withdrawn, now: float) -> list[Effect]:
-        player = self._players[given.side]
-        player.note(given.ruling, None, now)
-        player.fault = Ruling(given.ruling)
-        player.phase = "OUT"
-        return self._forfeit()
 
     # The table of the module's docstring.
     _TABLE: ClassVar[dict[tuple[Phase, type[Input]], Callable[[Match, _Player, Any, float], list[Effect]]]] = {

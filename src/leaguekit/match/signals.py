@@ -99,13 +99,6 @@ class RefereeLate(Struct, frozen=True):
     why: str = ""
 
 
-class Withdrawn(Struct, frozen=True):
-    """The manager has removed the player from the league."""
-
-    side: Side
-    ruling: Literal["WITHDRAWAL", "DISQUALIFICATION"]
-
-
 class Rolled(Struct, frozen=True):
     """What chance gave in a step."""
 
@@ -113,7 +106,7 @@ class Rolled(Struct, frozen=True):
     outcome: Any
 
 
-Input: TypeAlias = Joined | Declined | Moved | InvalidAnswer | NoAnswer | RefereeLate | Withdrawn | Rolled
+Input: TypeAlias = Joined | Declined | Moved | InvalidAnswer | NoAnswer | RefereeLate | Rolled
 
 
 # Effects
