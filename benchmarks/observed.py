@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import UNSET
 
 from leaguekit.agents.calls import ask
-from leaguekit.agents.registration import Identity
+from leaguekit.agents.identity import Identity
 from leaguekit.agents.server import agent_server
 from leaguekit.agents.world import World
 from leaguekit.player.agent import PlayerAgent

@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from leaguekit.agents.registration import Identity, Registrar, RegistrationRefused
+from leaguekit.agents.identity import Identity
+from leaguekit.agents.registration import Registrar, RegistrationRefused
 from leaguekit.agents.world import World
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.player import Player

@@ -24,8 +24,8 @@ async def _pauses(backoff: Backoff, count: int) -> list[float]:
     ("backoff", "expected"),
     [
         (Backoff(), [0.25, 0.5, 1, 2, 4, 5, 5]),
-        (Backoff(1, 3), [1, 2, 3, 3]),
-        (Backoff(2, 1), [1, 1]),
+        (Backoff(longest_seconds=1.5), [0.25, 0.5, 1, 1.5, 1.5]),
+        (Backoff(longest_seconds=0.1), [0.1, 0.1]),
     ],
 )
 def test_each_pause_is_twice_as_long_up_to_the_limit(backoff: Backoff, expected: list[float]) -> None:

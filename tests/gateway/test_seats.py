@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.agents.registration import WRITE_RETRY_SECONDS
+from leaguekit.agents.identity import WRITE_RETRY_SECONDS
 from leaguekit.gateway import gateway as gateway_module
 from leaguekit.gateway.gateway import Gateway, NotAllowed, NotAllowedNow
 from leaguekit.gateway.seats import MoveRefused, Seat

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from leaguekit.agents.registration import Identity
+from leaguekit.agents.identity import Identity
 from leaguekit.agents.world import World
 from leaguekit.cli.program import raise_file_limit
 from leaguekit.player.agent import PlayerAgent

@@ -1,7 +1,6 @@
 """Registration: how a player or a referee joins a league, and returns to it with the token that it was given.
 
 Registrar            registers an agent, with retries
-Identity             the id and the token of an agent in its league
 RegistrationRefused  the league refuses the agent
 """
 
@@ -12,13 +11,10 @@ import contextlib
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from functools import cached_property, partial
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 
 from leaguekit.agents.calls import (
     MAX_ANY_ANSWER_BYTES,
@@ -29,6 +25,7 @@ from leaguekit.agents.calls import (
     next_id,
     registration_digest,
 )
+from leaguekit.agents.identity import Identity, IdentityFiles, SentRequest
 from leaguekit.agents.logs import log_fields
 from leaguekit.agents.retries import Backoff
 from leaguekit.agents.tasks import cancel
@@ -39,8 +36,6 @@ from leaguekit.protocol.errors import CATALOGUE, ProtocolError
 from leaguekit.protocol.ids import Role, sender_of
 from leaguekit.protocol.methods import read_pong
 from leaguekit.protocol.rpc import RpcRefusal, request
-from leaguekit.store.base import StoreError
-from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import (
     TOO_MANY_REQUESTS,
@@ -60,8 +55,6 @@ PING_SECONDS = 10.0
 _TRANSIENT_STATUSES = (TOO_MANY_REQUESTS, *UNAVAILABLE_STATUSES)
 # How long an incoming call waits while a registration is in progress. It is shorter than the time limits of all calls.
 SETTLING_SECONDS = 2.5
-# The folder of an agent whose manager does not name its league.
-UNNAMED_LEAGUE = "league"
 # The code with which a manager says that it cannot reach the agent's endpoint.
 UNREACHABLE = "E048"
 # The number of attempts of a new agent while the manager says that it cannot reach the agent's endpoint. An agent that
@@ -76,10 +69,7 @@ CONVERSATION_BYTES = 8
 MAX_TEXT = 500
 # The number of failed attempts after which a failure is reported again.
 FIRST_REPEATED_REPORT = 8
-# The pause after a file could not be written.
-WRITE_RETRY_SECONDS = 5.0
 
-T = TypeVar("T")
 Response = m.LeagueRegisterResponse | m.RefereeRegisterResponse
 # The registration of each role, and the answer to it.
 _MESSAGES: dict[Role, tuple[Callable[..., m.Request], type[Response]]] = {
@@ -102,43 +92,6 @@ class RegistrationRefused(Exception):
         self.code = code
         is_repeated = remedy.rstrip(".").lower() in reason.lower()
         super().__init__(f"{reason.rstrip('.')}." if is_repeated else f"{reason.rstrip('.')}. {remedy}")
-
-
-class Identity(Struct, frozen=True, kw_only=True, dict=True):
-    """The id and the token of an agent in its league, from the answer to its registration. It is stored in a file."""
-
-    agent_id: str
-    auth_token: str | None
-    league_id: str | None
-    # Whether tokens between agents are derived from this one, as they are in leagues of leaguekit.
-    derived: bool = False
-    # The time of its first registration there.
-    joined_at: str = ""
-
-    @cached_property
-    def key(self) -> bytes:
-        return tokens.signing_key(self.auth_token or "")
-
-    @cached_property
-    def _manager_token(self) -> str:
-        """The derived token in messages of its manager."""
-        return tokens.manager_to_agent(self.key, str(self.league_id), self.agent_id)
-
-    def may_be_manager(self, token: str | UnsetType) -> bool:
-        """Whether the sender of a message with this token may be the manager.
-
-        Where tokens are not derived, the manager cannot be recognised, and any sender may be the manager.
-        """
-        return not self.derived or (token is not UNSET and tokens.are_equal(token, self._manager_token))
-
-
-class _SentRequest(Struct):
-    """The fields by which a manager recognises a repeated registration."""
-
-    conversation_id: str
-    timestamp: str
-    # None if the manager had not named its league.
-    league_id: str | None = None
 
 
 class NamedLeague(NamedTuple):
@@ -194,17 +147,14 @@ class Registrar:
         self._prepare = prepare
         self._takes_game = takes_game
         self._send = send
-        # Not in the folder of the league, because the league may not be known when the request is sent.
-        self._sent_request_file = self.folder(None) / "asked.json"
-        # Why a file of an earlier run cannot be read, or empty.
-        self._read_error = ""
+        self._files = IdentityFiles(world, role, self.name)
+        self.folder = self._files.folder
         self._unanswered_pings = 0
         self._slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or role
         self._sender = sender_of(role, wanted_id or self._slug)
         # The digest of the registration in progress.
         self._registration_digest: str | None = None
         self._token_check: asyncio.Task[None] | None = None
-        self._writing: dict[Path, asyncio.Task[None]] = {}
         self._lock = asyncio.Lock()
         self._settled = asyncio.Event()
         self._settled.set()
@@ -221,10 +171,6 @@ class Registrar:
         """Fields for the answer to a ping during a registration. They prove that the applicant listens here."""
         digest = self._registration_digest if self.identity is None else None
         return {} if digest is None else {"registering": digest}
-
-    def folder(self, league_id: str | None) -> Path:
-        """The folder of this agent's files of a league."""
-        return agent_folder(self._world.data_root, league_id or UNNAMED_LEAGUE, self.role, self.name)
 
     async def register(self) -> Identity:
         """Register, with retries until the manager accepts or refuses. Raises RegistrationRefused."""
@@ -276,7 +222,8 @@ class Registrar:
         return await ask(self._world.caller, self._address, query, m.LeagueQueryResponse)
 
     async def close(self) -> None:
-        await cancel(self._token_check, *self._writing.values())
+        await cancel(self._token_check)
+        await self._files.close()
 
     async def settled(self) -> Identity | None:
         """The identity. While a registration is in progress that may change it, wait for that, within a time limit."""
@@ -296,12 +243,12 @@ class Registrar:
         except RegistrationRefused as refused:
             # The program prints why it ends.
             log.info("The registration was refused: %s", refused)
-            if not self._read_error:
+            if not self._files.read_error:
                 raise
             remedy = (
                 "Put the file back, or ask the operator for `league token rotate`, whose code brings the agent back."
             )
-            reason = f"{refused.reason.rstrip('.')}. {self._read_error}"
+            reason = f"{refused.reason.rstrip('.')}. {self._files.read_error}"
             raise RegistrationRefused(reason, remedy, refused.code) from refused
         finally:
             self._settled.set()
@@ -313,7 +260,7 @@ class Registrar:
         while True:
             try:
                 league_id = await self._find_league()
-                stored = await self._world.blocking(self._stored_identity, league_id) or self.identity
+                stored = await self._world.blocking(self._files.stored_identity, league_id) or self.identity
                 offered = UNSET if stored is None else stored.auth_token or UNSET
                 # The request is repeated unchanged. By that a manager recognises a retry after a lost answer.
                 if request is None or request.auth_token != offered:
@@ -362,39 +309,9 @@ class Registrar:
             raise Unreachable(f"another league, {league_id}, is at {self._address}")
         return league_id
 
-    def _stored_identity(self, league_id: str | None) -> Identity | None:
-        """The identity in that league from an earlier run, if there is one."""
-        if league_id is None:
-            return None
-        stored = self._read(self._state_file(league_id), Identity)
-        return stored if stored is not None and stored.league_id == league_id else None
-
-    def _sent_request(self) -> _SentRequest | None:
-        """The last registration that was sent without a token."""
-        return self._read(self._sent_request_file, _SentRequest)
-
-    def _has_derived_token(self) -> bool:
-        """Whether the answer to that registration is stored and has a derived token. Its manager has a ping."""
-        sent = self._sent_request()
-        stored = None if sent is None else self._stored_identity(sent.league_id)
-        return stored is not None and stored.derived
-
     async def _may_be_known(self) -> bool:
         """Whether a manager that answered no ping may still know this agent: it may have been stopped for a while."""
-        return self._unanswered_pings > 0 and await self._world.blocking(self._has_derived_token)
-
-    def _read(self, path: Path, kind: type[T]) -> T | None:
-        """Read a file of an earlier run. None if it does not exist or cannot be read."""
-        try:
-            content = self._world.files.read(path)
-            return None if content is None else msgspec.json.decode(content, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            log.warning("%s is left aside: %s", path, error)
-            self._read_error = f"{path} cannot be read: {error}."
-        except StoreError as error:
-            log.warning("%s", error)
-            self._read_error = str(error)
-        return None
+        return self._unanswered_pings > 0 and await self._world.blocking(self._files.has_derived_token)
 
     async def _request(self, token: str | UnsetType, league_id: str | None) -> m.Request:
         """Make a registration. Without a token, repeat the one that an earlier run sent without getting an answer.
@@ -405,10 +322,10 @@ class Registrar:
         conversation = f"conv-{self._slug}-reg-{self._world.entropy(CONVERSATION_BYTES).hex()}"
         envelope = m.envelope(self._sender, self._world.now(), conversation)
         if token is UNSET:
-            sent = await self._world.blocking(self._sent_request)
+            sent = await self._world.blocking(self._files.sent_request)
             if sent is None or (league_id and sent.league_id not in (None, league_id)):
-                await self._write(self._sent_request_file, _SentRequest(conversation, envelope["timestamp"], league_id))
-            elif not await self._world.blocking(self._has_derived_token):
+                await self._files.write_sent_request(SentRequest(conversation, envelope["timestamp"], league_id))
+            elif not await self._world.blocking(self._files.has_derived_token):
                 envelope |= {"conversation_id": sent.conversation_id, "timestamp": sent.timestamp}
         return _MESSAGES[self.role][0](**envelope, auth_token=token, **{f"{self.role}_meta": self._meta})
 
@@ -426,11 +343,9 @@ class Registrar:
             joined_at=(stored.joined_at if stored is not None else "") or self._world.timestamp(),
         )
         if token and league_id:
-            await self._write(self._state_file(league_id), identity)
+            await self._files.write_identity(identity)
             if pinged is None and request.auth_token is UNSET:
-                await self._write(
-                    self._sent_request_file, _SentRequest(request.conversation_id, request.timestamp, league_id)
-                )
+                await self._files.write_sent_request(SentRequest(request.conversation_id, request.timestamp, league_id))
         log.info("%s is %s in %s", self.name, identity.agent_id, league_id, extra=log_fields(response))
         await self._prepare(identity, self._previous_identity(stored, identity))
         # Not before ``prepare`` returns: no call may be answered under an identity that is not prepared.
@@ -444,31 +359,6 @@ class Registrar:
         # new token.
         has_seat = codes.shown_in(urlsplit(self.manager_url).query, "seat") is not None
         return "same" if has_seat or now.auth_token == stored.auth_token else "another"
-
-    async def _write(self, path: Path, value: Struct) -> None:
-        """Write a file for a later run. If that fails, write it later, as soon as possible."""
-        if (before := self._writing.pop(path, None)) is not None:
-            before.cancel()
-        write = partial(self._world.files.write, path, msgspec.json.encode(value), private=True)
-        try:
-            await self._world.blocking(write)
-        except StoreError as error:
-            log.warning("%s", error)
-            self._writing[path] = asyncio.create_task(self._write_with_retries(write))
-
-    async def _write_with_retries(self, write: Callable[[], None]) -> None:
-        while True:
-            await asyncio.sleep(WRITE_RETRY_SECONDS)
-            with contextlib.suppress(StoreError):
-                return await self._world.blocking(write)
-
-    def _state_file(self, league_id: str) -> Path:
-        return self.folder(league_id) / "state.json"
-
-
-def agent_folder(data_root: Path, league_id: str, role: Role, name: str) -> Path:
-    """The folder of an agent's files of a league."""
-    return data_root / "agents" / safe_name(league_id) / f"{role}-{safe_name(name)}"
 
 
 def describe_league_error(error: m.LeagueError) -> str:

@@ -11,10 +11,10 @@ LONGEST_SECONDS = 5.0
 class Backoff:
     """Waits between attempts: each pause is twice as long as the one before, up to a limit."""
 
-    def __init__(self, first_seconds: float = FIRST_SECONDS, longest_seconds: float = LONGEST_SECONDS) -> None:
+    def __init__(self, longest_seconds: float = LONGEST_SECONDS) -> None:
         # The number of failed attempts, which is the number of pauses.
         self.failures = 0
-        self._seconds = min(first_seconds, longest_seconds)
+        self._seconds = min(FIRST_SECONDS, longest_seconds)
         self._longest_seconds = longest_seconds
 
     async def pause(self) -> None:

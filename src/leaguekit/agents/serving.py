@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 from leaguekit.agents.credentials import TokenOwner
+from leaguekit.agents.identity import Identity
 from leaguekit.agents.logs import log_to
-from leaguekit.agents.registration import Identity, Registrar
+from leaguekit.agents.registration import Registrar
 from leaguekit.agents.server import agent_server
 from leaguekit.agents.tasks import cancel
 from leaguekit.protocol.codes import Purpose, with_code, without_codes

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from leaguekit.agents import serving
 from leaguekit.agents.game_loading import is_in_file
-from leaguekit.agents.registration import Identity, agent_folder
+from leaguekit.agents.identity import Identity, agent_folder
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager_client import ManagerClient, admin_token
 from leaguekit.cli.processes import Processes

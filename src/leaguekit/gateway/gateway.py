@@ -26,14 +26,9 @@ import msgspec
 from msgspec import Struct
 
 from leaguekit.agents.credentials import TokenOwner, credentials_in
+from leaguekit.agents.identity import UNNAMED_LEAGUE, WRITE_RETRY_SECONDS
 from leaguekit.agents.rate_limits import refuse_too_many
-from leaguekit.agents.registration import (
-    SETTLING_SECONDS,
-    UNNAMED_LEAGUE,
-    WRITE_RETRY_SECONDS,
-    RegistrationRefused,
-    ping_manager,
-)
+from leaguekit.agents.registration import SETTLING_SECONDS, RegistrationRefused, ping_manager
 from leaguekit.agents.retries import Backoff
 from leaguekit.agents.world import World
 from leaguekit.gateway.public_league import PublicLeague, ask_standings, ask_status

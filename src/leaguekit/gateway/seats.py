@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from leaguekit.agents.registration import Identity, RegistrationRefused
+from leaguekit.agents.identity import Identity
+from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.games import describe_game, find_game, rules

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import UNSET
 
-from leaguekit.agents.registration import Identity
+from leaguekit.agents.identity import Identity
 from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.league.settings import Settings

@@ -15,8 +15,9 @@ from msgspec import UNSET, UnsetType
 
 from leaguekit.agents.calls import ask
 from leaguekit.agents.credentials import TokenOwner
+from leaguekit.agents.identity import Identity
 from leaguekit.agents.logs import log_fields
-from leaguekit.agents.registration import Before, Identity, Registrar, SendRegistration, describe_league_error
+from leaguekit.agents.registration import Before, Registrar, SendRegistration, describe_league_error
 from leaguekit.agents.world import World
 from leaguekit.match.move_messages import BY_CALL, MoveCall, make_response
 from leaguekit.player.caller_checks import (

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from msgspec import UNSET, Struct, UnsetType
 
 from leaguekit.agents.credentials import Credentials, TokenOwner, credentials_in
-from leaguekit.agents.registration import Identity, Registrar
+from leaguekit.agents.identity import Identity
+from leaguekit.agents.registration import Registrar
 from leaguekit.match.move_messages import MoveCall
 from leaguekit.player.context import OngoingMatch
 from leaguekit.protocol import messages as m

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from leaguekit.agents.registration import UNNAMED_LEAGUE, Identity
+from leaguekit.agents.identity import UNNAMED_LEAGUE, Identity
 from leaguekit.agents.world import World
 from leaguekit.player.context import PastMatch, UsageReporter, record_of
 from leaguekit.player.definition import PlayerDefinition

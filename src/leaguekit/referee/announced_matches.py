@@ -11,7 +11,7 @@ import logging
 from msgspec import UNSET
 
 from leaguekit.agents.calls import ask
-from leaguekit.agents.registration import Identity
+from leaguekit.agents.identity import Identity
 from leaguekit.agents.world import World
 from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.settings import Settings

@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 from msgspec import UNSET, structs
 
 from leaguekit.agents.calls import ask, deliver, detail_of, error_code_of, is_transient, ping
+from leaguekit.agents.identity import Identity
 from leaguekit.agents.logs import log_fields
-from leaguekit.agents.registration import Identity, Registrar, RegistrationRefused
+from leaguekit.agents.registration import Registrar, RegistrationRefused
 from leaguekit.agents.tasks import Tasks, cancel
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from leaguekit.agents.calls import ask
+from leaguekit.agents.identity import Identity
 from leaguekit.agents.logs import log_fields
-from leaguekit.agents.registration import Before, Identity, Registrar
+from leaguekit.agents.registration import Before, Registrar
 from leaguekit.agents.tasks import Tasks, cancel
 from leaguekit.agents.world import World
 from leaguekit.match.rulings import Verdict

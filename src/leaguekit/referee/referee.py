@@ -16,8 +16,9 @@ import msgspec
 from msgspec import UNSET
 
 from leaguekit.agents.credentials import TokenOwner, credentials_in
+from leaguekit.agents.identity import Identity
 from leaguekit.agents.logs import log_fields
-from leaguekit.agents.registration import Before, Identity, Registrar, RegistrationRefused, describe_league_error
+from leaguekit.agents.registration import Before, Registrar, RegistrationRefused, describe_league_error
 from leaguekit.agents.tasks import cancel
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES, game
