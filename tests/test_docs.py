@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from docs import tables
 from leaguekit.formats import FORMATS
 from leaguekit.games import GAMES
+from leaguekit.games.base import Game
 from leaguekit.league.settings import CHANGEABLE, DECISION, Settings
 from leaguekit.protocol.decoding import decode, encode
 from tests.samples import samples_of
@@ -48,6 +50,22 @@ def test_console_blocks_do_what_they_show(page: Path, tmp_path: Path) -> None:
             assert done.returncode in (0, 1), (command, done.stderr)
             if expected:
                 assert done.stdout + done.stderr == expected, command
+
+
+def test_the_page_of_games_explains_every_method_and_attribute_and_a_first_game_needs_thirty_lines() -> None:
+    page = ROOT / "docs" / "games.md"
+    methods = [name for name, value in vars(Game).items() if inspect.isfunction(value)]
+    needed = [name for name in methods if name in Game.__abstractmethods__]
+    assert len(methods) <= 12
+    assert 2 * len(needed) <= len(methods)
+    assert sorted(methods) == sorted(re.findall(r"^\| `(\w+)\(", page.read_text(), re.MULTILINE))
+    # What is given to a game from outside is explained under "Arguments".
+    attributes = {name for name in Game.__annotations__ if name != "args"}
+    assert attributes == {*re.findall(r"^\| `(\w+)` \|", page.read_text(), re.MULTILINE)} - {"tic_tac_toe"}
+    first = "".join(_blocks(page, "python")[:2])
+    assert first.startswith("from typing")
+    assert "class Heap(Game[Position]):" in first
+    assert len([line for line in first.splitlines() if line]) <= 30
 
 
 def test_every_json_example_of_the_reference_is_a_valid_message() -> None:
