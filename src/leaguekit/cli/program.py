@@ -65,7 +65,8 @@ def add_allow_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow",
         metavar="WHERE",
-        help="which addresses it may call: local, lan=10.0.0.0/24,… or public (default local; needed if --host is not)",
+        help="which addresses it may call: local, lan=10.0.0.0/24,… or public "
+        "(default local; required if --host is not this machine only)",
     )
 
 

@@ -189,8 +189,9 @@ def is_same(one: Any, another: Any) -> bool:
 def pick(odds: Odds, seed: bytes, step: int) -> Any:
     """One of the outcomes, by the rule in ``docs/protocol.md``: the seed and the step decide, without bias.
 
-    The SHA-256 of the text ``<seed in hex>:<step>`` is read as a number. Its remainder by the sum of the weights counts
-    off the outcomes. Numbers at the upper end, which would make the first outcomes more likely, are hashed again.
+    The SHA-256 of the text ``<seed in hex>:<step>`` is read as a number. The number modulo the sum of the weights
+    selects the first outcome for which the sum of the weights up to it is larger. Numbers at the upper end, which would
+    make the first outcomes more likely, are hashed again.
     """
     total = sum(weight for _, weight in odds)
     digest = sha256(f"{seed.hex()}:{step}".encode("ascii")).digest()

@@ -30,7 +30,7 @@ _NAME = re.compile(r"(?=.{1,50}\Z)[a-z][a-z0-9_]*(?::[a-z][a-z0-9_]*)?")
 _TURNS: tuple[tuple[Mover, ...], ...] = ((), ("A",), ("B",), ("A", "B"), CHANCE)
 # The options that a question may list. A game with more legal moves states their number, and how a move is written.
 MAX_OPTIONS = 500
-# Moves that are not legal are tried in the first steps of a game, and later in one of as many.
+# Moves that are not legal are tried in the first 10 steps of a game, and later in every 10th step.
 _MAX_CHECKED = 10
 # The steps of a game in which something else is tried.
 _MAX_VARIATIONS = 6

@@ -65,7 +65,8 @@ MAX_SEATS = 1_000
 MAX_OPENING_SECONDS = 20.0
 # How long an answer of the manager about its league is used again.
 LEAGUE_SECONDS = 1.0
-# Requests that wait for a change of a seat. Every seat may have one. Extra ones are counted by address too.
+# Requests that wait for a change of a seat. The first one of a seat is always allowed. Further ones also count towards
+# the limits of all extra requests, and of those from one address.
 MAX_WAITS_PER_SEAT = 8
 MAX_EXTRA_WAITS, MAX_EXTRA_WAITS_PER_ADDRESS = 500, 100
 # Requests of owners of seats that wait for the manager, and calls that wait for a seat.

@@ -56,15 +56,16 @@ MAX_RELAYS = 2_000
 MAX_RELAYS_PER_ADDRESS = 200
 # Calls to one relay: in all, and with the same token.
 MAX_CALLS, MAX_CALLS_PER_TOKEN = 32, 8
-# Calls that every relay may always have at the same time. Extra calls are limited: those to all relays together, and
-# those to all relays of one address.
+# Two calls at a time to a relay are always allowed. Further calls also count towards two limits: of all relays
+# together, and of all relays of one address.
 GUARANTEED_CALLS = 2
 MAX_EXTRA_CALLS, MAX_EXTRA_CALLS_PER_ADDRESS = 1_000, 200
 # Calls of unknown senders to one relay: at the same time, per second, and at once after a pause. The rates are the same
 # for pings.
 MAX_UNKNOWN_CALLS = 2
 UNKNOWN_CALLS_PER_SECOND, UNKNOWN_CALLS_BURST = 20.0, 40.0
-# Bodies that wait: those for one relay, and the large ones for all relays of an address and for all relays.
+# The bytes of bodies that wait: for one relay, for all relays of an address, and for all relays. Small bodies do not
+# count towards the last two.
 MAX_BYTES = 2_097_152
 MAX_BYTES_PER_ADDRESS, MAX_TOTAL_BYTES = 33_554_432, 134_217_728
 # The time limit for the answer to a ping.

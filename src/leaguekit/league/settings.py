@@ -16,12 +16,13 @@ from leaguekit.games import describe_game, game
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.protocol.fields import Count, GameType, LeagueId, Profile, Seconds
 from leaguekit.protocol.messages import TimeLimits
+from leaguekit.protocol.methods import CHOICE_SECONDS, GAME_OVER_SECONDS, JOIN_SECONDS
 
 # The number of players that may register from one address, and listen at one host. A class behind one router fits.
 MAX_PER_ADDRESS = 200
 # The default of a setting that depends on another setting. It is not a valid value.
 _NOT_SET = -1.0
-# Its identity says that no order was given: then it is that of the format.
+# Compared by ``is``: a league that has this very tuple was given no order, and uses the order of its format.
 _DEFAULT_TIE_BREAKS: tuple[TieBreak, ...] = Format.tie_breaks
 
 _DAY = 86_400
@@ -65,7 +66,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["single", "double"],
         _about("How often each pair meets. In a double round-robin it meets twice, with the sides swapped", 28),
     ] = "single"
-    # Without a value it is not in the log, as in older releases. The same holds for the next two.
+    # This setting and the next two are not in the log if they have no value. Older releases do not know them.
     format: Annotated[
         str | UnsetType,
         _about(
@@ -89,9 +90,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         _about("Whether referees must know the token scheme. Other referees send their own token to players", 19),
     ] = False
     announce_lead: Annotated[Seconds, _about("Seconds from a round's announcement to its first match", 23)] = 60.0
-    join_seconds: Annotated[Seconds, _about("How long a player may take to accept an invitation")] = 5.0
-    choice_seconds: Annotated[Seconds, _about("How long a player may take for a move")] = 30.0
-    game_over_seconds: Annotated[Seconds, _about("How long a player may take to confirm the end of a match", 34)] = 5.0
+    join_seconds: Annotated[Seconds, _about("How long a player may take to accept an invitation")] = JOIN_SECONDS
+    choice_seconds: Annotated[Seconds, _about("How long a player may take for a move")] = CHOICE_SECONDS
+    game_over_seconds: Annotated[Seconds, _about("How long a player may take to confirm the end of a match", 34)] = (
+        GAME_OVER_SECONDS
+    )
     max_retries: Annotated[Count, _about("How often a request is sent again that was not answered", 30)] = 3
     retry_seconds: Annotated[
         Seconds, _about("Seconds before the first retry: 2, or 1 if the wait doubles (`backoff`)", 30)

@@ -56,12 +56,13 @@ log = logging.getLogger(__name__)
 AgentRequest = (
     m.MatchResultReport | m.MatchProgress | m.MatchVoidReport | m.MatchTranscript | m.MatchRecord | m.LeagueQuery
 )
-# A void attempt is excused (not counted) if only the referee had no connection to players. These are the numbers of
-# excused attempts per match: with two silent players, and with one. One player may have hidden from the referee.
+# A void attempt is not counted if only the referee had no connection to the players: the manager had one. That holds
+# for 10 attempts of a match if both players were silent. It holds for one attempt if a single player was silent: such a
+# player may have refused the referee's connection on purpose, to avoid a loss.
 MAX_EXCUSED_ATTEMPTS = 10
+MAX_EXCUSES_OF_ONE_PLAYER = 1
 # Timestamps are of whole seconds. A smaller difference to the clock of a referee cannot be seen.
 MAX_CLOCK_DIFFERENCE_SECONDS = 2.0
-MAX_EXCUSES_OF_ONE_PLAYER = 1
 
 
 class Manager:
@@ -112,7 +113,7 @@ class Manager:
         self._open_profile: OpenProfileAdapter | None = None
         # By agent: its last registration, and the recipient that was made from it.
         self._recipients: dict[str, tuple[PlayerRegistered | RefereeRegistered, Recipient]] = {}
-        # By match, the number of attempts that were excused (see MAX_EXCUSES).
+        # By match, the number of void attempts that were not counted (see MAX_EXCUSED_ATTEMPTS).
         self._excused: Counter[str] = Counter()
         self.views = ManagerViews(world, self.ledger)
         self.runner = LeagueRunner(world, self.ledger, self.recipient)

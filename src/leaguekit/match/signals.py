@@ -13,6 +13,7 @@ from leaguekit.games.base import Question, Side
 from leaguekit.match.rulings import Verdict
 from leaguekit.protocol.fields import MatchState
 from leaguekit.protocol.messages import MoveInfo
+from leaguekit.protocol.methods import CHOICE_SECONDS, JOIN_SECONDS
 
 RequestKind = Literal["join", "move"]
 
@@ -31,8 +32,8 @@ class Seat(Struct, frozen=True):
 class Limits(Struct, frozen=True):
     """The time limits to join and to choose, in seconds, and the retries after no answer."""
 
-    join: float = 5.0
-    choice: float = 30.0
+    join: float = JOIN_SECONDS
+    choice: float = CHOICE_SECONDS
     max_retries: int = 3
     retry_delay: float = 2.0
     backoff: Literal["fixed", "exponential"] = "fixed"

@@ -25,7 +25,7 @@ class PlayerDefinition:
             raise ValueError(f"a player's name has 1 to 50 characters, got {name!r}")
         if not callable(strategy):
             raise TypeError(f"a strategy is a function of one Context, got {strategy!r}")
-        # Without these, the player also takes other games that its strategy can play.
+        # The games that the author named. Without them, the player also takes other games that its strategy can play.
         self.given_games = games
         if games is None:
             games = games_of(strategy)

@@ -24,6 +24,7 @@ from leaguekit.protocol import times
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import MatchId, PlayerId
 from leaguekit.protocol.ids import MANAGER
+from leaguekit.protocol.methods import CHOICE_SECONDS
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, RpcError, RpcRefusal, RpcRequest, request, success
 from leaguekit.transport.base import Caller, Handler, Peer
@@ -34,8 +35,6 @@ from leaguekit.transport.dialects.requests import NESTED, Incoming
 from leaguekit.transport.dialects.responses import find_objects
 
 REGISTRATION_SECONDS = 10.0
-# The time for a choice whose call has no deadline.
-CHOICE_SECONDS = 30.0
 # The number of ids that are replaced. A league has fewer.
 MAX_IDS = 10_000
 _REJECTED = ("REJECTED", "REFUSED", "DENIED", "ERROR", "FAILED")

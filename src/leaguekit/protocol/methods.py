@@ -19,6 +19,12 @@ from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.patterns import checker
 from leaguekit.protocol.rpc import Call, params_of
 
+# The time limits of the documents for a player's answers: the defaults of a league's settings. A call has these limits
+# if its deadline does not say another one.
+JOIN_SECONDS = 5.0
+CHOICE_SECONDS = 30.0
+GAME_OVER_SECONDS = 5.0
+
 
 class Method(NamedTuple):
     """A method. ``seconds`` is the time limit for the answer."""
@@ -57,11 +63,11 @@ METHODS: tuple[Method, ...] = (
     Method("update_standings", m.LeagueStandingsUpdate, m.StandingsUpdateAck, _PLAYER),
     Method("notify_round_completed", m.RoundCompleted, m.RoundCompletedAck, _PLAYER_AND_REFEREE),
     Method("notify_league_completed", m.LeagueCompleted, m.LeagueCompletedAck, _PLAYER_AND_REFEREE),
-    # The limits of a match are in league/settings.py. These are for callers that have no other.
-    Method("handle_game_invitation", m.GameInvitation, m.GameJoinAck, _PLAYER, 5.0),
-    Method("parity_choose", m.ChooseParityCall, m.ChooseParityResponse, _PLAYER, 30.0, ("choose_parity",)),
-    Method("choose_move", m.GameMoveCall, m.GameMoveResponse, _PLAYER, 30.0),
-    Method("notify_match_result", m.GameOver, m.GameOverAck, _PLAYER, 5.0),
+    # A referee uses the limits of its league (league/settings.py) instead of these four.
+    Method("handle_game_invitation", m.GameInvitation, m.GameJoinAck, _PLAYER, JOIN_SECONDS),
+    Method("parity_choose", m.ChooseParityCall, m.ChooseParityResponse, _PLAYER, CHOICE_SECONDS, ("choose_parity",)),
+    Method("choose_move", m.GameMoveCall, m.GameMoveResponse, _PLAYER, CHOICE_SECONDS),
+    Method("notify_match_result", m.GameOver, m.GameOverAck, _PLAYER, GAME_OVER_SECONDS),
     Method("notify_game_error", m.GameError, m.GameErrorAck, _PLAYER),
     # Document 001 gives it no name. A manager may send it as document 002 says.
     Method("league_error", m.LeagueError, m.LeagueErrorAck, _PLAYER_AND_REFEREE, other_names=("notify_league_error",)),

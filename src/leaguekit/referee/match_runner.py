@@ -226,7 +226,10 @@ class MatchRunner:
         return self.messages.acknowledged(side, message.conversation_id)
 
     def _check_sender(self, side: Side, message: PlayerMessage) -> None:
-        """Check that a message is from the player of a side, and about this match. A token is optional here."""
+        """Check that a message is from the player of a side, and about this match.
+
+        The answer to a call need not have a token. ``receive`` has checked that a posted message has one.
+        """
         player_id, token = self.seats[side].player_id, message.auth_token
         if token is not UNSET and self.seats.is_foreign(side, token):
             context = {"provided_token": tokens.shorten_token(token)}

@@ -267,7 +267,7 @@ async def _resend(caller: Caller, url: str, message: m.GameOver, form: tuple[str
 
                 await notify_player(caller, url, message, form, BY_REQUEST[m.GameOver].seconds)
         except (CallFailed, CallerLate, RpcRefusal, ProtocolError) as failure:
-            log.debug("the manager has not received the end of %s yet: %s", message.match_id, failure)
+            log.debug("a player has not received the end of %s yet: %s", message.match_id, failure)
             await asyncio.sleep(RESEND_SECONDS)
         else:
             return

@@ -32,7 +32,7 @@ LONG_GAME = "prisoners_dilemma(turns=300, noise=0.1)"
 GAMES = ("even_odd", "rock_paper_scissors", "tic_tac_toe", "connect_four", "prisoners_dilemma(turns=20)", LONG_GAME)
 # The formats of random leagues, apart from the single round-robin.
 FORMATS = ("swiss", "knockout", "knockout(best_of=3, third_place=True)", "gauntlet", "round_robin(legs=2)")
-# How the events begin by which a match ends.
+# The first bytes of the events that end a match.
 _ENDS_OF_MATCHES = (b'{"event":"ResultRecorded"', b'{"event":"MatchForfeited"')
 # Only this number of violations is printed per league: more are mostly repetitions.
 MAX_PRINTED_VIOLATIONS = 5

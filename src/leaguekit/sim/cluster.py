@@ -43,7 +43,8 @@ class Cluster(WorkerPool):
 
     def restart_after(self, error: BaseException) -> None:
         if isinstance(error, RuntimeError):
-            # A job could not be read. Otherwise it comes from a game.
+            # Dask raises this error from an ImportError if it cannot load a job. Any other RuntimeError is that of a
+            # game.
             if not isinstance(error.__cause__, ImportError):
                 raise error
             raise WorkersLost(f"a worker lacks a module of the simulation: {error.__cause__}") from error
@@ -57,7 +58,7 @@ class Cluster(WorkerPool):
         from distributed import Client, Security  # noqa: PLC0415 - optional, and heavy
         from distributed.scheduler import KilledWorker  # noqa: PLC0415
 
-        # What is wrong is an error here. Their own messages are about their own code.
+        # This module reports what is wrong as an error. The log messages of the libraries are about their own code.
         for name in [*logging.root.manager.loggerDict]:
             if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -21,7 +21,8 @@ FIRST_PLAYERS_PORT = 8100
 NETWORK_FAULTS: tuple[NetworkFault, ...] = ("lost", "refused", "reset", "mute", "twice")
 # The standby manager, if there is one.
 SECOND_MANAGER = "manager 2"
-# What each fault is. ``rematch`` and ``seat`` are what the operator does about some, and a late player is its decision.
+# What each fault is. Three are acts of the operator: with ``rematch`` and ``seat`` it repairs the consequences of a
+# fault, and a late player is one that it adds.
 MEANINGS = {
     "clock step": "the clock of an agent jumps",
     "cut off": "the machine of a manager is cut off from everything",

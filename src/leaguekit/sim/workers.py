@@ -104,7 +104,7 @@ class ProcessPool(WorkerPool):
 
     @property
     def max_pending(self) -> int:
-        # Enough that no process has to wait while another one still runs the oldest job.
+        # Results are returned in order. With three jobs per process, the others have work while the oldest job runs.
         return 3 * self.count
 
     def describe(self) -> str:
@@ -122,8 +122,9 @@ class ProcessPool(WorkerPool):
     def check_for_losses(self) -> None:
         """End all processes if one of them is lost.
 
-        The executor itself notices a lost process, but not while it reads a result that this process did not complete.
-        It stops reading when nobody can write any more.
+        The executor itself notices that a process died, unless the process died while it sent a result. Then the
+        executor waits for the rest of the result for ever. The processes share a pipe, and this process has its writing
+        end open, too. Reading ends with an error when all writing ends are closed.
         """
         if self._children - _children() and not self._stop_sender.closed:
             self._stop_sender.close()

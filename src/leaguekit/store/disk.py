@@ -40,9 +40,10 @@ class Files(Protocol):
         """The content of a file, or None if it does not exist."""
 
     def write(self, path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
-        """Write a file atomically. A private file is durable, and only its owner may read it.
+        """Write a file atomically: a reader sees the old content or the new one.
 
-        Content in pieces is never in memory as a whole.
+        With ``private`` only the owner may read the file, and it is durable when this returns. An iterable is written
+        piece by piece, so that its content is never in memory as a whole.
         """
 
     def grow(self, path: Path, *, kept: bytes) -> AppendFile:

@@ -167,7 +167,7 @@ class ViewWriter:
         self.renew(path, lambda: value)
 
     def put_once(self, path: Path, value: Any) -> None:
-        """Write a value that will hardly change. It is not written at once, but together with others."""
+        """Write a final value, such as that of a match. It waits for up to a second: several are written together."""
         self._check_open(path)
         self._once[path] = value
         if self._collecting is None:

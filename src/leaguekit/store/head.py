@@ -17,7 +17,7 @@ from leaguekit.store.disk import DISK
 
 log = logging.getLogger(__name__)
 
-# The file is at most one second old. The rest of the second is for writing it.
+# The pause between two writes. With 0.3 seconds for the write itself, the file is at most a second old.
 PAUSE_SECONDS = 0.7
 
 

@@ -21,9 +21,9 @@ _INTERNAL_ERROR = failure(NULL, RpcError(-32603, "Internal error", None))
 NOT_FOUND = HttpAnswer(404, b'{"error":"There is nothing here. Messages are posted to /mcp."}')
 
 Address = tuple[str, int]
-# A handler may also answer with an HTTP status.
 # A path and the body that was posted to it → the answer.
 PathHandler = Callable[[str, bytes], Awaitable[HttpAnswer]]
+# The second kind answers with an HTTP status and a body.
 AnyHandler = BodyHandler | Callable[[bytes, Peer], Awaitable[HttpAnswer]]
 
 

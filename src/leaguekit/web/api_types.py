@@ -178,7 +178,7 @@ class InPlay(JsonObject):
     since: Annotated[str | None, described("When the attempt was given out")]
     stage: MatchState | None = None
     stage_since: str | None = None
-    deadline: Annotated[str | None, described("When the try ends at the latest that runs now")] = None
+    deadline: Annotated[str | None, described("The deadline of the present try")] = None
     try_number: Annotated[int | None, described("Which try runs now: a player that is silent is asked again")] = None
     max_tries: int | None = None
     arrived: Annotated[list[str], described("The players that have come to the match")] = []

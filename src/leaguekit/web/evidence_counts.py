@@ -18,7 +18,7 @@ from leaguekit.protocol.messages import RequestCounts
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.web.page_types import ErrorRow, Times
 
-# Seconds. Players have up to 30 to answer.
+# The bounds of a histogram, in seconds. The last one is the default time limit of a choice.
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 
 
@@ -42,9 +42,9 @@ class EvidenceCounts:
     times: Histogram = field(default_factory=lambda: Histogram(BOUNDS))
     # Notices of the manager that the player left unanswered.
     missed: int = 0
-    # When the first of the latest matches in a row ended that each had a wrong answer in it.
+    # Since when every match of the player had a wrong answer. None if its latest match had none.
     broken_since: datetime | None = None
-    # How often such a row ended with a match without a wrong answer, and how long all of them lasted.
+    # How often a match without a wrong answer ended such a time, and how long these times lasted together.
     repaired: int = 0
     repair_seconds: float = 0.0
 

@@ -184,7 +184,8 @@ async def _transcript(reader: LogReader, match_id: str) -> MatchTranscript | Non
     return None if kept is None else msgspec.json.decode(kept, type=MatchTranscript)
 
 
-# The note of an entry that only has the form of a message, or of its answer.
+# A note such as ``by NAME`` or ``HTTP 200``. Its entry has the form in which the message of the entry before it was
+# sent or answered.
 _FORM = re.compile(r"by \S+|HTTP [0-9]+")
 
 

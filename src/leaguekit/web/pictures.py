@@ -11,7 +11,7 @@ from leaguekit.games.pictures import Picture, accept_picture, name_players, pict
 from leaguekit.league.records import Match
 from leaguekit.protocol.messages import MatchProgress
 
-# The front page draws as many matches in play. The page of a match draws any.
+# The front page draws at most this number of matches in play. The page of a match always draws its match.
 MAX_DRAWN = 8
 
 

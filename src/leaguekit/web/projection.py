@@ -50,11 +50,12 @@ MAX_LATEST = 20
 # The acts of operators that are kept, whatever else has happened since.
 MAX_OPERATIONS = 100
 MAX_TIES = 5
-# Of a bracket, the stages with more places than this are not in the stream; of a round, the pairings beyond. All
-# challengers together have four times as many.
+# Stages of a bracket with more pairings are not in the stream. Of a round the first 64 pairings are in it, and of all
+# challengers together 256.
 MAX_PLACES = 64
 KEYED = ("standings", "playing", "results", "agents", "news", "pairings", "upcoming", "highlights")
-# What a text says from its last sign before a command on. A remedy is for operators.
+# The end of a text, from the last bracket, semicolon or colon before a command in backquotes. It tells operators
+# what to do, and is left out.
 _REMEDY = re.compile(r"\s*[(;:][^(;:`]*`.*")
 
 _BY_OPERATOR = (

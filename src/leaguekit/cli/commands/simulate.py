@@ -258,7 +258,7 @@ def _compare(options: argparse.Namespace, setup: SimulationSetup, comparison: Co
         left = f", {(options.seeds / leagues.count - 1) * seconds:.0f} s left" if leagues.count else ""
         return f"{rate_text(rate)} matches per second{left}"
 
-    # The table of a single league is that of this process.
+    # The table of a single league is read from the league that this process has played.
     pool = InlinePool() if comparison.as_named else pool_of(options)
     run.play(pool, lambda: leagues.count / options.seeds, describe)
     if options.json:

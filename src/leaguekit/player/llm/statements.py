@@ -85,7 +85,7 @@ _AFTER = (
     r"(?:'\S{1,3})?\s+(?:seçiyorum|oynuyorum)|\s*चुनत[ाी] हूँ)"
 )
 
-# Words before a move in its sentence, by which it is not stated.
+# With one of these words before a move, a sentence does not state that the move is made.
 _CONDITIONS = re.compile(
     r"\b(?:if|when|whenever|unless|suppos\w+|assum\w+|imagine|pretend|after|before|"
     r"once (?:I|he|she|it|they|the)|until|whether|example|e\.g|"
@@ -110,7 +110,7 @@ _NEGATIONS = re.compile(
 )
 # The other player as a subject.
 _OTHER_SIDE = r"(?:he|she|they|(?:(?:my|the) )?opponent|white|black|[XO])"
-# Words after a move in its sentence, by which it is not stated, or not alone.
+# With one of these words after a move, a sentence does not state that this move is made, or names another one, too.
 _DOUBTS = re.compile(
     r"\b(?:or|if|unless|but|except|would|could|might|although|though|however|only when|next (?:turn|time|move|round)|"
     r"perhaps|maybe|probably|as a (?:fallback|backup|last resort|decoy|bluff|joke)|"

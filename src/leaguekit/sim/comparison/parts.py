@@ -34,9 +34,10 @@ from leaguekit.sim.workers import InlinePool, ProcessPool, WorkerPool, available
 # The intended duration of a part. It is long compared with the effort of sending it to a worker, and short enough that
 # Ctrl-C and the display of the progress react at once.
 PART_SECONDS = 0.25
-# A simulation that takes longer than this is played by several processes. Each of them takes 0.3 s to start.
-MIN_SECONDS_LEFT = 2.0
+# This process plays alone for MIN_SECONDS. Then it knows how long the rest would take. If that is more than
+# MIN_SECONDS_LEFT, several processes play the rest. Each of them takes 0.3 s to start.
 MIN_SECONDS = 0.5
+MIN_SECONDS_LEFT = 2.0
 
 
 class CodeMismatch(Exception):

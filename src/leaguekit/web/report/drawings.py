@@ -16,7 +16,7 @@ from leaguekit.web.report.markup import escape_text, insert_names
 _CELL = 30
 # From the point of a ring at the left: the outer circle, and the inner one.
 _RING = "a11.5 11.5 0 1 1 23 0a11.5 11.5 0 1 1-23 0zm6 0a5.5 5.5 0 1 0 11 0a5.5 5.5 0 1 0-11 0z"
-# A cell shows as many characters, in sizes by their number.
+# The size of the characters of a cell, by their number. Further characters are not shown.
 _SIZES = (24, 18, 14, 11, 9, 8)
 _FILLED = str.maketrans(WHITE_MEN, BLACK_MEN)
 

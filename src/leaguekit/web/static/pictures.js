@@ -6,7 +6,7 @@ import { h, svg, withNames } from "./elements.js";
 const CELL = 30;
 // From the point of a ring at the left: the outer circle, and the inner one.
 const CIRCLES = "a11.5 11.5 0 1 1 23 0a11.5 11.5 0 1 1-23 0zm6 0a5.5 5.5 0 1 0 11 0a5.5 5.5 0 1 0-11 0z";
-// A cell shows as many characters.
+// A cell shows at most this number of characters.
 const MAX_CHARACTERS = 6;
 
 // `named` shows a caption or a label, which may have ids of players. `choose` gives a function for a move. Then the cells
