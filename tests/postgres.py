@@ -10,7 +10,7 @@ import asyncio
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -24,11 +24,39 @@ GUARDED = '"$@" & read -r _; kill -QUIT $!; wait $!'
 
 
 class Server:
-    """A server that listens at a socket in its folder."""
+    """A server that listens at a socket in its folder. ``command`` starts it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, command: Sequence[str | Path], user: str | None) -> None:
         self.folder = folder
+        self._command = command
+        self._user = user
         self._numbers = count(1)
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            ["sh", "-c", GUARDED, "sh", *self._command],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            user=self._user,
+            start_new_session=True,
+        )
+        assert self._process.stderr is not None
+        said = b""
+        while b"ready to accept connections" not in said:
+            line = self._process.stderr.readline()
+            assert line, said.decode()
+            said += line
+        # What nobody reads would hold it up in the end.
+        self._reader = subprocess.Popen(["cat"], stdin=self._process.stderr, stdout=subprocess.DEVNULL)
+
+    def stop(self) -> None:
+        """End it as a crash does. It can be started again."""
+        assert self._process.stdin is not None
+        assert self._process.stderr is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+        self._reader.wait(60)
+        self._process.stderr.close()
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"
@@ -60,34 +88,26 @@ async def execute(url: str, statement: str) -> None:
 
 
 @contextmanager
-def running(*settings: str) -> Iterator[Server]:
-    """A server with such settings (``name=value``) for as long as the context lasts."""
+def running(*settings: str, inside: Sequence[str] = ()) -> Iterator[Server]:
+    """A server with such settings (``name=value``) for as long as the context lasts.
+
+    ``inside`` is a command that runs another one, such as in a network namespace, which only root can enter.
+    """
     with tempfile.TemporaryDirectory(prefix="leaguekit-postgres-") as name:
         folder = Path(name, "data")
         folder.mkdir()
         binaries, user = _prepare(folder)
         options = [part for setting in ("listen_addresses=", *settings) for part in ("-c", setting)]
-        with subprocess.Popen(
-            ["sh", "-c", GUARDED, "sh", binaries / "postgres", "-D", folder, "-k", folder, *options],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            user=user,
-            start_new_session=True,
-        ) as process:
-            assert process.stdin is not None
-            assert process.stderr is not None
-            said = b""
-            while b"ready to accept connections" not in said:
-                line = process.stderr.readline()
-                assert line, said.decode()
-                said += line
-            # What nobody reads would hold it up in the end.
-            with subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL):
-                try:
-                    yield Server(folder)
-                finally:
-                    process.stdin.close()
-                    process.wait(60)
+        command = [binaries / "postgres", "-D", folder, "-k", folder, *options]
+        if inside:
+            as_user = () if user is None else ("setpriv", "--reuid", user, "--clear-groups")
+            command, user = [*inside, *as_user, *command], None
+        server = Server(folder, command, user)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
 
 
 def _prepare(folder: Path) -> tuple[Path, str | None]:
@@ -102,6 +122,9 @@ def _prepare(folder: Path) -> tuple[Path, str | None]:
 
             server = PostgresServer(folder)
             server.ensure_pgdata_inited()
+            # Used only by a server that listens at an address.
+            with Path(folder, "pg_hba.conf").open("a") as rules:
+                rules.write("host all all samenet trust\n")
         finally:
             del os.environ["XDG_RUNTIME_DIR"]
             if before is not None:

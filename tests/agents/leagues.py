@@ -31,7 +31,7 @@ from leaguekit.protocol import times
 from leaguekit.protocol.decoding import violations
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop
-from leaguekit.store.base import StoreError
+from leaguekit.store.base import SharedLog, StoreError
 from leaguekit.store.memory import MemoryDisk, MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Handler, Peer
@@ -121,6 +121,27 @@ class HeldLog(MemoryLog):
                 future.set_exception(StoreError("The disk is full."))
         elif not self._held:
             super()._commit()
+
+
+class AwayLog(HeldLog, SharedLog):
+    """A log in a database, which is away while it is held."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.confirmed_at = asyncio.get_running_loop().time()
+
+    def hold(self) -> None:
+        super().hold()
+        self.problem = "Connect call failed ('192.0.2.99', 5432)"
+
+    def release(self) -> None:
+        super().release()
+        self.problem = None
+
+    async def confirm(self) -> None:
+        while self.problem is not None:  # noqa: ASYNC110 - virtual time costs nothing
+            await asyncio.sleep(0.1)
+        self.confirmed_at = asyncio.get_running_loop().time()
 
 
 # Scripted agents

@@ -76,7 +76,11 @@ class Machines:
 
     def command(self, number: int) -> tuple[str, ...]:
         """The ``league`` command on a machine."""
-        return ("ip", "netns", "exec", self._space(number), sys.executable, "-m", "leaguekit")
+        return (*self.inside(number), sys.executable, "-m", "leaguekit")
+
+    def inside(self, number: int) -> tuple[str, ...]:
+        """The command that runs another one on a machine."""
+        return ("ip", "netns", "exec", self._space(number))
 
     @contextlib.contextmanager
     def partition(self, *pairs: tuple[int, int]) -> Iterator[None]:

@@ -15,7 +15,7 @@ import pytest
 from leaguekit.store.base import StoreError
 from leaguekit.web import stream
 from leaguekit.web.app import Dashboard
-from tests.agents.leagues import Hall, HeldLog, in_virtual_time
+from tests.agents.leagues import AwayLog, Hall, HeldLog, in_virtual_time
 from tests.web.dashboard_clients import Json, Spectator, get
 
 FOUR = ("always_even", "always_odd", "random", "random")
@@ -175,6 +175,51 @@ async def test_nothing_is_streamed_before_it_is_written_down(tmp_path: Path) -> 
         await pausing
         await at_rest()
         assert spectator.shows["league"]["paused"] is True
+
+
+@in_virtual_time
+async def test_while_the_database_is_away_pages_say_so_and_no_request_hangs(tmp_path: Path) -> None:
+    log, printed = AwayLog(), list[str | None]()
+    async with Hall(tmp_path, log=log) as hall:
+        dashboard = await opened(hall)
+        spectator = await joined(dashboard)
+        check = hall.manager.ledger.writer_check
+        assert check is not None
+        check.listeners.append(printed.append)
+        await at_rest()
+        log.hold()
+        refused = await hall.post("operator", {"command": "pause", "admin_token": "adm-the-operators-own"})
+        assert refused["error"]["data"]["error_code"] == "E060"
+        await asyncio.sleep(55)
+        league = spectator.shows["league"]
+        assert (league["waits_for"], league["paused"]) == (["the store: no answer for 60 s"], False)
+        for path in ("/api/league", "/api/news", "/api/live"):
+            async with asyncio.timeout(6):
+                answer = await get(dashboard, path)
+            assert answer.status == 503, path
+            assert "192.0.2.99" not in str(answer)
+        # A page that is opened now is shown the same.
+        assert (await joined(dashboard)).shows["league"]["waits_for"][0].startswith("the store: no answer for")
+        assert printed == ["no answer for 4 s: Connect call failed ('192.0.2.99', 5432)"]
+        log.release()
+        await at_rest()
+        assert printed[1:] == [None]
+        assert spectator.shows == await now_shown(dashboard)
+        assert spectator.shows["league"]["paused"] is True
+        assert "192.0.2.99" not in spectator.text
+
+
+@in_virtual_time
+async def test_the_first_page_is_refused_while_the_database_is_away(tmp_path: Path) -> None:
+    log = AwayLog()
+    async with Hall(tmp_path, log=log) as hall:
+        dashboard = await opened(hall)
+        log.hold()
+        await asyncio.sleep(60)
+        async with asyncio.timeout(6):
+            with pytest.raises(StoreError):
+                await joined(dashboard)
+        log.release()
 
 
 @in_virtual_time

@@ -152,7 +152,7 @@ class _PublicTools:
                 answer = make(arguments)
             except UnknownResource as unknown:
                 raise ToolRefused(str(unknown)) from None
-            await self._ledger.wait_written()
+            await self._wait_to_answer()
             return answer
 
         return typed_tool(name, description, takes, gives, call, is_read_only=True)
@@ -167,10 +167,16 @@ class _PublicTools:
     def _resource(self, uri: str, name: str, description: str, make: Callable[[Mapping[str, str]], Struct]) -> Resource:
         async def read(names: Mapping[str, str]) -> Json:
             answer: Json = msgspec.to_builtins(make(names))
-            await self._ledger.wait_written()
+            await self._wait_to_answer()
             return answer
 
         return Resource(uri, name, name.capitalize(), description, read)
+
+    async def _wait_to_answer(self) -> None:
+        try:
+            await self._ledger.wait_to_answer()
+        except StoreError:
+            raise ToolRefused("The store of this league does not work now. Try again in a while.") from None
 
     def play_prompt(self, arguments: Mapping[str, str]) -> str:
         settings, endpoint = self._ledger.league.settings, self._manager.endpoint

@@ -24,7 +24,7 @@ class WriterCheck:
     """The confirmations of one log. ``on_failure`` is called when this program is not its writer any more."""
 
     def __init__(self, shared: SharedLog, on_failure: Callable[[BaseException], None]) -> None:
-        # Called with each new ``problem``, and with None when the log can be written again.
+        # Called with each new ``problem`` and its cause, and with None when the log can be written again.
         self.listeners: list[Callable[[str | None], None]] = []
         self._shared = shared
         self._on_failure = on_failure
@@ -43,12 +43,9 @@ class WriterCheck:
 
     @property
     def problem(self) -> str | None:
-        """Why the log cannot be written at the moment; None if it can."""
+        """Why the log cannot be written at the moment; None if it can. It does not say where the store is."""
         seconds = self._loop.time() - self._shared.confirmed_at
-        if seconds < CONFIRMED_SECONDS:
-            return None
-        why = "" if self._shared.problem is None else f": {self._shared.problem}"
-        return f"no answer for {seconds:.0f} s{why}"
+        return None if seconds < CONFIRMED_SECONDS else f"no answer for {seconds:.0f} s"
 
     async def confirm(self) -> None:
         """Wait until this program is certainly the writer. Raises StoreError if it is not."""
@@ -78,6 +75,8 @@ class WriterCheck:
         if (problem is None) == (self._reported is None):
             return
         self._reported = problem
+        if problem is not None and self._shared.problem is not None:
+            problem = f"{problem}: {self._shared.problem}"
         log.warning("the store answers again" if problem is None else f"the league waits for its store: {problem}")
         for listener in self.listeners:
             listener(problem)

@@ -159,7 +159,7 @@ async def _events(projection: Projection, ledger: Ledger, match_id: str) -> list
     """The latest events about a match, with their numbers."""
     numbers = projection.event_numbers(match_id)[-MAX_NEWS:]
     # The latest of these events may not be in the log yet.
-    await ledger.wait_written()
+    await ledger.wait_to_answer()
     stored = [(number, await ledger.log.read(number - 1, 1)) for number in numbers]
     return [(number, e.decode(one.event)) for number, (one,) in stored]
 

@@ -86,7 +86,7 @@ class ResponseCache:
         making = thread_time() - began
         self._limiter.record(making)
         # Nothing is published before it is durable.
-        await self._ledger.wait_written()
+        await self._ledger.wait_to_answer()
         began = perf_counter()
         compressed = gzip.compress(body, 6, mtime=0) if len(body) >= MIN_COMPRESSED_BYTES else None
         content = Content(body, compressed, etag_of(body))

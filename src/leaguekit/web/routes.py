@@ -153,7 +153,7 @@ async def _news(context: DashboardContext, after: int | None, limit: int) -> pag
     number = context.projection.number
     first = max(0, number - limit) if after is None else after
     # The latest events may not be in the log yet.
-    await context.manager.ledger.wait_written()
+    await context.manager.ledger.wait_to_answer()
     stored = await context.manager.ledger.log.read(first, limit)
     news = [context.projection.news_item(one.number, e.decode(one.event)) for one in stored]
     return page_types.NewsPage(seq=number, after=first, news=news)

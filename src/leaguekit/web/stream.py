@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -121,6 +122,7 @@ class Broadcaster:
     async def subscribe(self, connection: BaseConnection, address: str, *, compressed: bool = False) -> None:
         """Send the current state, and from now on the changes. Raises StoreError if nothing can be sent."""
         if self._publishing is None:
+            await self._ledger.wait_to_answer()
             await self._publish()
         snapshot = self._snapshot_frame()
         if compressed:
@@ -179,16 +181,34 @@ class Broadcaster:
             return perf_counter() - began
         live = self._projection.live(self._world.now())
         latest, seconds = self._ledger.latest, perf_counter() - began
-        await self._ledger.wait_written(latest)
+        if not self._ledger.is_written:
+            await self._wait_written(latest)
         began = perf_counter()
-        before, self._live, self._version = self._live, live, version
+        self._version = version
+        self._show(live)
+        self._catch_up()
+        return seconds + perf_counter() - began
+
+    async def _wait_written(self, latest: asyncio.Future[int] | None) -> None:
+        """Wait until the events up to ``latest`` are written. Meanwhile, say if the league waits for its store."""
+        writing = asyncio.ensure_future(self._ledger.wait_written(latest))
+        try:
+            while not (await asyncio.wait([writing], timeout=INTERVAL_SECONDS))[0]:
+                if self._live is not None and self._ledger.problem is not None:
+                    league = replace(self._live.league, waits_for=[f"the store: {self._ledger.problem}"])
+                    self._show(replace(self._live, league=league))
+            writing.result()
+        finally:
+            writing.cancel()
+
+    def _show(self, live: Live) -> None:
+        """Send the changes to a state."""
+        before, self._live = self._live, live
         changed = None if before is None else change(before, live)
         if changed is not None or before is None:
             self._snapshot = None
         if changed is not None:
             self._send(event_frame("change", live.seq, changed))
-        self._catch_up()
-        return seconds + perf_counter() - began
 
     def _send(self, data: Frame) -> None:
         self._sent_at = asyncio.get_running_loop().time()

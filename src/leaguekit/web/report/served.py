@@ -50,7 +50,7 @@ class ServedReport:
 
     async def _make(self) -> Content:
         await self._limiter.wait()
-        await self._ledger.wait_written()
+        await self._ledger.wait_to_answer()
         began = perf_counter()
         listing, number, since, until = LeagueTables(), 0, "", ""
         while page := await self._ledger.log.read(number, PAGE):
