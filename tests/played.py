@@ -103,7 +103,7 @@ class Transcripts:
         """Let the manager take them, and give what the league has come to."""
         for body in self._bodies:
             transcript = of_type(MatchTranscript, decode(body))
-            await self._hall.manager.keep_transcript(transcript, transcript.match_id)
+            await self._hall.manager.reports.keep_transcript(transcript, transcript.match_id)
         return Played([*self._hall.log.disk.events], dict(self._hall.log.disk.kept))
 
 

@@ -278,7 +278,7 @@ class _TestNetwork:
         manager = Manager(self._world(), MemoryLog(), settings, MANAGER_URL, "adm-test", grant_ids=True)
         await manager.open()
         manager.runner.start_when = (len(players), 1)
-        self._network.listen(MANAGER_URL, manager.handle, manager.receive_document)
+        self._network.listen(MANAGER_URL, manager.handle, manager.reports.receive_document)
         referee = RefereeAgent(
             self._world(), manager_url=MANAGER_URL, endpoint=REFEREE_URL, name="Referee", max_concurrent=10
         )

@@ -200,7 +200,7 @@ class Sequence:
         """A transcript, as the manager's server accepts it."""
         try:
             transcript = of_type(m.MatchTranscript, decode(json.dumps(params).encode()))
-            await self._room.manager.keep_transcript(transcript, transcript.match_id)
+            await self._room.manager.reports.keep_transcript(transcript, transcript.match_id)
         except ProtocolError as error:
             assert error.code != "E060"
 

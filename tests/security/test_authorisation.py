@@ -194,7 +194,7 @@ class Played:
     async def _document(self, cell: Cell) -> str:
         message = self._message(cell)
         body = json.dumps(message).encode()
-        answer = await self.hall.manager.receive_document(f"/{cell.method}s/{message['match_id']}", body)
+        answer = await self.hall.manager.reports.receive_document(f"/{cell.method}s/{message['match_id']}", body)
         came = json.loads(answer.body)
         return "ok" if answer.status == 200 else str(came["error_code"])
 

@@ -282,7 +282,9 @@ class Doors:
         message = self._hall.envelope("referee:REF01") | self._of_match | {"message_type": "MATCH_TRANSCRIPT"}
         try:
             text = json.dumps(message | {"entries": [], "auth_token": shown}).encode()
-            await self._hall.manager.keep_transcript(of_type(m.MatchTranscript, decode(text)), message["match_id"])
+            await self._hall.manager.reports.keep_transcript(
+                of_type(m.MatchTranscript, decode(text)), message["match_id"]
+            )
         except ProtocolError as error:
             return error.code
         return "ok"

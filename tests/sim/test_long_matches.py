@@ -90,7 +90,7 @@ def test_the_seed_is_promised_before_the_first_move_and_revealed_at_the_end() ->
 async def test_a_report_whose_record_is_missing_is_refused_and_comes_again_with_the_record(tmp_path: Path) -> None:
     async with Hall(tmp_path, game_type="race") as hall:
         hall.network.close(MANAGER_URL)
-        hall.network.listen(MANAGER_URL, hall.manager.handle, hall.manager.receive_document)
+        hall.network.listen(MANAGER_URL, hall.manager.handle, hall.manager.reports.receive_document)
         await hall.fill("random", "random", referees=1)
         world = hall.referees[0]._world
         real, posted, refused = world.caller.post, list[float](), list[bytes]()

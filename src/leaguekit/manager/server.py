@@ -86,7 +86,7 @@ def manager_server(
         body = request.body
         if seconds := limiter.acquire_for_message(token_in(body), Peer(peer.host), len(body)):
             raise TooManyRequests(msgspec.json.encode(_too_many_requests(seconds)), seconds)
-        return await manager.receive_document(f"{path}{match_id}", body)
+        return await manager.reports.receive_document(f"{path}{match_id}", body)
 
     transcripts, records = (
         PostRoutes(path.encode(), partial(receive_document, path), MAX_DOCUMENT, _TOO_LARGE, is_from_referee)

@@ -346,7 +346,7 @@ class SimulatedLeague:
         async def receive(path: str, body: bytes) -> HttpAnswer:
             if path == HEALTH:
                 return HttpAnswer(200 if (await manager.ledger.health())[1] is None else 503, b"")
-            return await manager.receive_document(path, body)
+            return await manager.reports.receive_document(path, body)
 
         try:
             await manager.open()
