@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leaguekit.league import events as e
-from leaguekit.league.sentences import EventFormatter, add_player_names, outcome, sentence
+from leaguekit.league.sentences import EventFormatter, add_player_names, describe_event, describe_result
 from leaguekit.protocol import messages as m
 from tests.league.play import Play
 from tests.played import by_hand, played
@@ -24,7 +24,7 @@ def events(lines: list[bytes]) -> list[e.Event]:
 def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
     told: dict[type, str] = {}
     for event in events(by_hand().log):
-        told.setdefault(type(event), sentence(event))
+        told.setdefault(type(event), describe_event(event))
     assert [re.sub(r"number \d+", "number ?", text) for text in told.values()] == [
         "The league league_2025_even_odd is created: even_odd, single round-robin",
         "REF01 is registered: Referee",
@@ -59,7 +59,7 @@ def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
         "The token of P05 is void",
         "R1M2: for the operator to look at: REF01 reported it a second time, and differently",
     ]
-    assert sentence(events(by_hand().log)[-2]) == "The operator gives out S03 for P05"
+    assert describe_event(events(by_hand().log)[-2]) == "The operator gives out S03 for P05"
 
 
 def test_an_agent_that_registers_again_is_back() -> None:
@@ -75,7 +75,7 @@ def test_an_agent_that_registers_again_is_back() -> None:
 
 def test_an_answer_after_failures_is_told_as_one() -> None:
     answered = e.FailuresCounted(at="2025-01-15T10:30:00Z", player_id="P01", in_a_row=0)
-    assert sentence(answered) == "P01 answers"
+    assert describe_event(answered) == "P01 answers"
 
 
 def test_players_are_named_where_their_names_are_known() -> None:
@@ -88,7 +88,7 @@ def test_an_event_of_a_later_version_is_told_by_its_name_only() -> None:
         secret: str
 
     event: Any = DrawPostponed(at="2025-01-15T10:30:00Z", secret="s")
-    assert sentence(event) == "DrawPostponed"
+    assert describe_event(event) == "DrawPostponed"
     assert EventFormatter().as_json(event) == {"event": "DrawPostponed", "at": "2025-01-15T10:30:00Z"}
 
 
@@ -113,7 +113,7 @@ def test_outcomes_are_told_with_what_is_known_of_them(
     winner: str | None, score: tuple[Any, Any], details: dict[str, Any], said: str
 ) -> None:
     points: Any = dict(zip(("P01", "P02"), score, strict=True))
-    assert outcome(m.MatchResult(winner=winner, score=points, details=m.ResultDetails(**details))) == said
+    assert describe_result(m.MatchResult(winner=winner, score=points, details=m.ResultDetails(**details))) == said
 
 
 @pytest.mark.parametrize("endpoints", [False, True])
@@ -153,4 +153,4 @@ def test_the_seed_is_told_with_the_leagues_end_and_not_before() -> None:
 
 def test_changed_settings_are_told_with_their_values_and_the_reason() -> None:
     event = e.SettingsChanged(at="", settings={"title": "Winter Cup", "announce_lead": 5.0}, reason="late")
-    assert sentence(event) == "The operator sets title = Winter Cup, announce_lead = 5.0: late"
+    assert describe_event(event) == "The operator sets title = Winter Cup, announce_lead = 5.0: late"

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from leaguekit.games.base import Outcome
-from leaguekit.match.rulings import RULINGS, Ruling, Verdict, score, sentence, verdict_by_fault, verdict_by_play
+from leaguekit.match.rulings import RULINGS, Ruling, Verdict, describe_ruling, score, verdict_by_fault, verdict_by_play
 from leaguekit.protocol.fields import ResultStatus
 
 PLAYERS = {"A": "P01", "B": "P02"}
@@ -45,7 +45,7 @@ def test_the_list_of_rulings_is_closed_and_each_has_its_row():
 
 
 def test_each_sentence_is_another_and_names_the_player_it_is_about():
-    sentences = [sentence(ruling, "P07") for ruling in Ruling]
+    sentences = [describe_ruling(ruling, "P07") for ruling in Ruling]
     assert len(set(sentences)) == len(Ruling)
     assert all("P07" in text for ruling, text in zip(Ruling, sentences, strict=True) if ruling != Ruling.DRAW)
 
@@ -87,7 +87,7 @@ def test_the_other_side_wins_three_to_none_by_a_technical_loss(ruling, loser, wi
     assert (verdict.status, verdict.ruling, verdict.winner) == ("TECHNICAL_LOSS", ruling, winner)
     assert (verdict.faults, verdict.score) == ({loser: ruling}, {winner: 3, loser: 0})
     assert (verdict.drawn, verdict.choices, verdict.evidence) == (None, CHOICES, {"stage": "COLLECTING_CHOICES"})
-    assert verdict.reason == f"{sentence(ruling, PLAYERS[loser])} - {PLAYERS[winner]} wins by default"
+    assert verdict.reason == f"{describe_ruling(ruling, PLAYERS[loser])} - {PLAYERS[winner]} wins by default"
 
 
 @pytest.mark.parametrize(("one", "another"), [*itertools.product(FAULTS, FAULTS)])
@@ -97,7 +97,7 @@ def test_nobody_wins_when_both_are_at_fault_and_the_ruling_does_not_depend_on_th
     assert verdict.faults == {"A": one, "B": another}
     assert verdict.ruling in (one, another)
     assert verdict.ruling == fault_verdict(A=another, B=one).ruling
-    assert verdict.reason == f"{sentence(one, 'P01')} and {sentence(another, 'P02')} - no winner"
+    assert verdict.reason == f"{describe_ruling(one, 'P01')} and {describe_ruling(another, 'P02')} - no winner"
 
 
 def test_a_verdict_cannot_be_changed_and_its_rulings_are_plain_text_in_json():

@@ -26,7 +26,7 @@ from leaguekit.league.state import League
 from leaguekit.manager.announcements import ANNOUNCEMENT_SECONDS
 from leaguekit.manager.manager import Manager
 from leaguekit.match.move_messages import messages_of
-from leaguekit.match.rulings import Ruling, sentence
+from leaguekit.match.rulings import Ruling, describe_ruling
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
@@ -266,7 +266,7 @@ def check_ruling(league: Played, match: Match, at_fault: dict[str, str]) -> None
     for player, ruling in at_fault.items():
         assert seen[player]["events"], "there is evidence"
         over = league.to(player, "GAME_OVER", match_id=match.id)[0].message
-        assert sentence(Ruling(ruling), player) in over["reason"]
+        assert describe_ruling(Ruling(ruling), player) in over["reason"]
         assert over["game_result"]["status"] == "TECHNICAL_LOSS"
         assert (over["game_result"]["drawn_number"], over["game_result"]["number_parity"]) == (None, None)
 

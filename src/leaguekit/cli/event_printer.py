@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 
 from leaguekit.agents.tasks import cancel
 from leaguekit.league import events as e
-from leaguekit.league.sentences import PLAYER, name_players_once, registered_id, sentence
+from leaguekit.league.sentences import PLAYER, describe_event, name_players_once, registered_id
 from leaguekit.league.state import League
 from leaguekit.league.ties import first_place
 from leaguekit.manager.ledger import Ledger
@@ -77,7 +77,7 @@ def event_line(event: e.Event, league: League, known: Collection[str] = ()) -> s
 
     ``league`` is the league after the event, and ``known`` are the agents that had registered before it.
     """
-    text = sentence(event, known)
+    text = describe_event(event, known)
     match event:
         case e.RegistrationRefused() if event.address:
             text = f"{text}. It came from {event.address}"

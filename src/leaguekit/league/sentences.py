@@ -64,15 +64,15 @@ class EventFormatter:
     def as_text(self, event: e.Event) -> str:
         if isinstance(event, e.LeagueCreated):
             self._seed_hex = event.settings.seed_hex
-            return f"{sentence(event)}; the SHA-256 of its seed is {event.settings.seed_commitment}"
+            return f"{describe_event(event)}; the SHA-256 of its seed is {event.settings.seed_commitment}"
         seed = f"; its seed was {self._seed_hex}" if isinstance(event, e.LeagueCompleted) else ""
-        text = f"{sentence(event, self._known)}{seed}"
+        text = f"{describe_event(event, self._known)}{seed}"
         if isinstance(event, e.PlayerRegistered | e.RefereeRegistered):
             self._known.add(registered_id(event))
         return text
 
 
-def sentence(event: e.Event, known: Collection[str] = ()) -> str:
+def describe_event(event: e.Event, known: Collection[str] = ()) -> str:
     """An event as a sentence. ``known`` are the agents that had registered before it."""
     if isinstance(event, e.PlayerRegistered | e.RefereeRegistered) and registered_id(event) in known:
         return f"{registered_id(event)} is back: {event.meta.display_name}"
@@ -100,7 +100,7 @@ def name_players_once(text: str, names: Mapping[str, str]) -> str:
     return PLAYER.sub(add_name, text)
 
 
-def outcome(result: MatchResult) -> str:
+def describe_result(result: MatchResult) -> str:
     """The result of a match as a sentence, with the choices if each player made one."""
     (one, _), (other, _) = result.score.items()
     details = result.details
@@ -191,7 +191,7 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     e.RoundDrawn: _drawn,
     e.RoundAnnounced: lambda event: f"Round {event.round_id} is announced",
     e.MatchAssigned: lambda event: f"{event.match_id}: {event.referee_id} is given attempt {event.attempt}",
-    e.ResultRecorded: lambda event: f"{event.match_id}: {outcome(event.result)}, as {event.referee_id} reports",
+    e.ResultRecorded: lambda event: f"{event.match_id}: {describe_result(event.result)}, as {event.referee_id} reports",
     e.ResultFlagged: lambda event: f"{event.match_id}: for the operator to look at: {event.reason}",
     e.MatchForfeited: _forfeited,
     e.AttemptVoided: lambda event: f"{event.match_id}: attempt {event.attempt} is void{_because(event.reason)}",
@@ -213,6 +213,6 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     e.PlayerDisqualified: lambda event: f"{event.player_id} is disqualified{_because(event.reason)}",
     e.MatchReplayed: lambda event: f"{event.match_id}: is to be played again{_because(event.reason)}",
     e.ResultCorrected: lambda event: (
-        f"{event.match_id}: corrected by the operator, {outcome(event.result)}{_because(event.reason)}"
+        f"{event.match_id}: corrected by the operator, {describe_result(event.result)}{_because(event.reason)}"
     ),
 }

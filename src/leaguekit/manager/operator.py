@@ -25,7 +25,7 @@ from leaguekit.league.events import (
     RegistrationsClosed,
 )
 from leaguekit.league.records import Match, Player, Referee
-from leaguekit.league.sentences import add_player_names, sentence
+from leaguekit.league.sentences import add_player_names, describe_event
 from leaguekit.league.state import League
 from leaguekit.manager.operator_queries import ADMIN_QUERIES, PUBLIC_QUERIES, Operation, seats, status
 from leaguekit.protocol import codes, tokens
@@ -213,7 +213,7 @@ def _describe(league: League, events: list[Event]) -> str:
     main = next((event for event in events if not isinstance(event, RegistrationsClosed)), None)
     if main is None:
         return "Nothing has changed: it was so already."
-    text = f"{sentence(main)}."
+    text = f"{describe_event(main)}."
     if isinstance(main, PlayerRegistered):
         return text if league.is_open else f"{text} Its agent may register after `league readmit {main.player_id}`."
     text = add_player_names(text, {player.id: player.meta.display_name for player in league.players.values()})

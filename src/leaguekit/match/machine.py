@@ -33,7 +33,7 @@ from msgspec import UNSET, Struct
 from leaguekit.games.base import CHANCE, SIDES, Game, Moves, Question, Side, other
 from leaguekit.games.records import choices_of
 from leaguekit.match.move_messages import drawn_number, messages_of
-from leaguekit.match.rulings import Ruling, Verdict, sentence, verdict_by_fault, verdict_by_play
+from leaguekit.match.rulings import Ruling, Verdict, describe_ruling, verdict_by_fault, verdict_by_play
 from leaguekit.match.signals import (
     Ask,
     Declined,
@@ -321,7 +321,7 @@ class Match:
     def _void(self, player: _Player, given: RefereeLate, now: float) -> list[Effect]:
         player.note("late", given.ask, now, round(given.late_ms))
         self._in_play = False
-        late = f"{sentence(Ruling.VOID, player.id)}: {given.late_ms:.0f} ms"
+        late = f"{describe_ruling(Ruling.VOID, player.id)}: {given.late_ms:.0f} ms"
         if not given.why:
             return [Void(late, self._evidence()())]
         return [Void(f"the referee could not call {player.id}: {given.why}", self._evidence()(), player.id)]

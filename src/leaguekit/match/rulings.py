@@ -110,7 +110,7 @@ def verdict_by_fault(
 ) -> Verdict:
     """The verdict on a match in which one side or both sides are at fault. If both are, nobody wins."""
     winner = None if len(faults) == 2 else other(next(iter(faults)))
-    sentences = " and ".join(sentence(faults[side], players[side]) for side in SIDES if side in faults)
+    sentences = " and ".join(describe_ruling(faults[side], players[side]) for side in SIDES if side in faults)
     return Verdict(
         status="TECHNICAL_LOSS",
         ruling=min(faults.values(), key=list(Ruling).index),
@@ -124,7 +124,8 @@ def verdict_by_fault(
     )
 
 
-def sentence(ruling: Ruling, player_id: str) -> str:
+def describe_ruling(ruling: Ruling, player_id: str) -> str:
+    """A ruling in a sentence, such as "P02 did not choose in time"."""
     return RULINGS[ruling].sentence.format(player=player_id)
 
 

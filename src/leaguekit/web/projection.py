@@ -20,7 +20,7 @@ from leaguekit.league.commands.tournaments import draws_more
 from leaguekit.league.evidence import read_evidence
 from leaguekit.league.pairings import advancement, view_of, visible_stages
 from leaguekit.league.records import Player, Referee
-from leaguekit.league.sentences import registered_id, sentence
+from leaguekit.league.sentences import describe_event, registered_id
 from leaguekit.league.standings import PlacedRow, Table
 from leaguekit.league.state import League
 from leaguekit.league.ties import describe_order, first_place, payoff_sentence, tie_sentences
@@ -147,7 +147,7 @@ class Projection:
             number=number,
             at=event.at,
             event=type(event).__name__,
-            text=remove_addresses(sentence(event, self._registrations if is_known else ())),
+            text=remove_addresses(describe_event(event, self._registrations if is_known else ())),
             match_id=getattr(event, "match_id", None),
             agent_id=agent,
             by_operator=isinstance(event, _BY_OPERATOR) or getattr(event, "by_operator", False),

@@ -18,7 +18,7 @@ from leaguekit.league.problems import AgentProblems
 from leaguekit.league.records import Match, Outcome, Player, Referee, RefusedAgent
 from leaguekit.league.standings import WIN_POINTS, PlacedRow
 from leaguekit.league.state import League
-from leaguekit.match.rulings import RULINGS, Ruling
+from leaguekit.match.rulings import RULINGS, Ruling, describe_ruling
 from leaguekit.protocol.messages import MatchProgress, MoveOrigins
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
@@ -197,7 +197,7 @@ def _reason(match: Match, outcome: Outcome, game_name: str, record: Sequence[Any
             name for name, points in zip(match.players, (outcome.points_a, outcome.points_b), strict=True) if not points
         ]
         if outcome.ruling in list(Ruling) and len(losers) == 1:
-            return RULINGS[Ruling(outcome.ruling)].sentence.format(player=losers[0])
+            return describe_ruling(Ruling(outcome.ruling), losers[0])
         lost = "both players lose technically" if len(losers) == 2 else f"{losers[0]} loses technically"
         return f"{lost} ({outcome.ruling})" if outcome.ruling else lost
     reason = _reason_of_record(game_name, record or ())

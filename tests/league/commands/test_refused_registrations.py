@@ -9,7 +9,7 @@ import pytest
 
 from leaguekit.league import commands
 from leaguekit.league.agent_folds import MAX_REFUSED
-from leaguekit.league.sentences import EventFormatter, sentence
+from leaguekit.league.sentences import EventFormatter, describe_event
 from tests.league.play import Play, refused
 
 
@@ -56,7 +56,7 @@ def test_an_agent_that_is_registered_after_all_is_no_longer_a_refused_one() -> N
     ],
 )
 def test_a_refusal_is_told_in_a_sentence(changes: dict[str, object], text: str) -> None:
-    assert sentence(refused("2026-11-15T10:00:00Z", **changes)) == text
+    assert describe_event(refused("2026-11-15T10:00:00Z", **changes)) == text
 
 
 def test_addresses_of_refused_agents_are_only_for_those_that_may_see_endpoints() -> None:

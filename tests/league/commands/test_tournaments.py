@@ -14,7 +14,7 @@ from leaguekit.league import events as e
 from leaguekit.league.audit.log_audit import Audit
 from leaguekit.league.commands.tournaments import draws_more
 from leaguekit.league.fold import fold
-from leaguekit.league.sentences import sentence
+from leaguekit.league.sentences import describe_event
 from leaguekit.league.settings import Settings, format_fault, plain_format
 from leaguekit.league.snapshot import restore, save
 from leaguekit.manager.pairing_engine import Py4Swiss
@@ -565,13 +565,13 @@ class TestAudit:
 
 def test_events_of_draws_are_told_in_sentences() -> None:
     play = Play(players=3, referees=1, format="swiss(rounds=2)").begin().play_all()
-    told = [sentence(e.decode(line)) for line in play.log]
+    told = [describe_event(e.decode(line)) for line in play.log]
     assert told[0].endswith("even_odd, swiss(rounds=2)")
     assert "The league starts" in told
     assert "Round 1 is drawn: 1 match; P03 has a bye" in told
     assert told[-1] == "The league is over: All 2 rounds have been played"
     cup = Play(players=4, referees=1, format="knockout").begin()
-    assert "Round 1 (Semi-finals) is drawn: 2 matches" in [sentence(e.decode(line)) for line in cup.log]
+    assert "Round 1 (Semi-finals) is drawn: 2 matches" in [describe_event(e.decode(line)) for line in cup.log]
 
 
 def test_every_format_says_how_a_player_advances() -> None:

@@ -18,7 +18,7 @@ from leaguekit.league.evidence import read_evidence
 from leaguekit.league.fold import apply
 from leaguekit.league.outcomes import Judgement, judge
 from leaguekit.league.records import Match
-from leaguekit.league.sentences import EventFormatter, sentence
+from leaguekit.league.sentences import EventFormatter, describe_event
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.ids import is_match_id
@@ -120,7 +120,7 @@ class _MatchHistory(NamedTuple):
         a, b = (f"{name} ({self._name(name)})" for name in match.players)
         yield f"{match.id}: {a} – {b}, {self.league.settings.game_name}, round {match.round_id}"
         yield ""
-        yield from (f"  {event.at}  {sentence(event).removeprefix(f'{match.id}: ')}" for event in self.events)
+        yield from (f"  {event.at}  {describe_event(event).removeprefix(f'{match.id}: ')}" for event in self.events)
         if not self.events:
             yield "  Nothing has happened yet."
         yield from self._transcript_text()

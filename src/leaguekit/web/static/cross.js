@@ -1,12 +1,12 @@
 // Everybody against everybody.
 
 import { agentLabel, h, name, screenReaderText, show } from "./elements.js";
+import { MARK_WORDS } from "./words.js";
 
 const MAX_ROWS = 100;
 // Above more columns, names would be too small a help for the room that they take: there are ids.
 const MAX_NAMED = 40;
 const MARK_CLASSES = { 1: "won", "+": "won", "½": "drawn", 0: "lose", "-": "lose" };
-const MARK_LABELS = { 1: "won", "+": "won without play", "½": "drew", 0: "lost", "-": "lost without play" };
 
 export const title = () => "Cross-table";
 
@@ -81,7 +81,7 @@ function cell(opponent, meetings, isSelf) {
         ? h("a.open", { href: `#/matches/${match}`, title: match, "aria-label": `${match}, not played yet` }, "·")
         : h(
           "a",
-          { href: `#/matches/${match}`, title: match, "aria-label": `${MARK_LABELS[mark]} ${match}` },
+          { href: `#/matches/${match}`, title: match, "aria-label": `${MARK_WORDS[mark]} ${match}` },
           mark === "-" ? "−" : mark,
         ),
     ),

@@ -1,7 +1,7 @@
 // Who meets whom on the front page: a bracket, the challengers of a gauntlet, or the round that was drawn last.
 
 import { h, linked, name, screenReaderText } from "./elements.js";
-import { plural } from "./words.js";
+import { MARK_WORDS, plural } from "./words.js";
 
 // A stage with more places is a list, and the bracket begins with the next one.
 const MAX_IN_BRACKET = 8;
@@ -11,7 +11,6 @@ const MAX_MET = 64;
 const MAX_AT_ONCE = 6;
 // The same of the opponents of a challenger.
 const MAX_OPPONENTS = 24;
-const MARKS = { 1: "won", "+": "won without play", "½": "drew", 0: "lost", "-": "lost without play" };
 
 export function pairings(live) {
   const stages = new Map();
@@ -191,7 +190,7 @@ function marks(pairing, which) {
   return pairing.games.map(({ match_id: id, marks: found }) =>
     h(
       "a.mark",
-      { href: `#/matches/${id}`, title: id, "aria-label": found ? `${MARKS[found[which]]} ${id}` : `${id}, not over` },
+      { href: `#/matches/${id}`, title: id, "aria-label": found ? `${MARK_WORDS[found[which]]} ${id}` : `${id}, not over` },
       found ? found[which].replace("-", "−") : "·",
     ),
   );

@@ -3,7 +3,7 @@
 import { get } from "./data.js";
 import { agentLabel, h, linked, name, screenReaderText, table, withNames } from "./elements.js";
 import { choose, chosen, follow, followed, isWall, redraw, wallPage } from "./reader.js";
-import { agentState, movement, payoffText, plural } from "./words.js";
+import { MARK_WORDS, agentState, movement, payoffText, plural } from "./words.js";
 
 const MAX_ROWS = 100;
 const REFRESH_MS = 5000;
@@ -152,21 +152,15 @@ function star(league, row) {
   });
 }
 
-const MARKS = {
-  1: ["won", "W", "won"],
-  "+": ["won", "W", "won without play"],
-  "½": ["drawn", "D", "drew"],
-  0: ["lose", "L", "lost"],
-  "-": ["lose", "L", "lost without play"],
-};
+const MARKS = { 1: ["won", "W"], "+": ["won", "W"], "½": ["drawn", "D"], 0: ["lose", "L"], "-": ["lose", "L"] };
 
 // The last matches of a player, the latest last.
 export const form = (marks) => marks && h(
   "span.marks",
-  screenReaderText([...marks].map((mark) => MARKS[mark][2]).join(", ")),
+  screenReaderText([...marks].map((mark) => MARK_WORDS[mark]).join(", ")),
   [...marks].map((mark) => {
-    const [kind, letter, said] = MARKS[mark];
-    return h(`span.${kind}`, { "aria-hidden": "true", title: said }, letter);
+    const [kind, letter] = MARKS[mark];
+    return h(`span.${kind}`, { "aria-hidden": "true", title: MARK_WORDS[mark] }, letter);
   }),
 );
 

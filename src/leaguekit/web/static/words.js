@@ -2,6 +2,9 @@
 
 import { h, screenReaderText } from "./elements.js";
 
+// The marks of a result.
+export const MARK_WORDS = { 1: "won", "+": "won without play", "½": "drew", 0: "lost", "-": "lost without play" };
+
 const STATES = {
   WAITING_FOR_REGISTRATIONS: "Waiting for players",
   CREATING_SCHEDULE: "Making the schedule",
