@@ -43,6 +43,7 @@ INNER_LAYERS = {
     "league": (("analysis", "commands"), ("audit", "pairings", "queries", "statistics")),
     "sim": (("comparison",),),
     "web": (("report",), ("app", "routes")),
+    "manager": (("rounds",), ("match_reports", "manager", "mcp_surface", "server")),
     "transport": (("dialects", "client", "server"), ("mcp",)),
     "player": (("llm",), ("strategy_loading", "decisions", "move_chooser", "agent", "running", "player", "relay")),
     "kit": (("manager", "referee", "player"),),

@@ -15,7 +15,7 @@ import pytest
 from leaguekit.agents.world import World
 from leaguekit.league import events as e
 from leaguekit.league.commands.results import MAX_VOIDS
-from leaguekit.manager.league_runner import VOID_PAUSES
+from leaguekit.manager.rounds.league_runner import VOID_PAUSES
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import AppendFile, Disk
 from leaguekit.web.projection import Projection

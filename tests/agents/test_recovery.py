@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from leaguekit.manager.league_runner import NOTIFIED_KEY
-from leaguekit.manager.returning_agents import MAX_RETURN_SECONDS
+from leaguekit.manager.rounds.league_runner import NOTIFIED_KEY
+from leaguekit.manager.rounds.returning_agents import MAX_RETURN_SECONDS
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.protocol import tokens
 from leaguekit.sim.loop import run

@@ -17,7 +17,7 @@ from leaguekit.cli import CommandError, formats
 from leaguekit.formats import FORMATS, parse_format, plugins
 from leaguekit.formats.testing import check_format
 from leaguekit.league.settings import Settings
-from leaguekit.manager import pairing_engine
+from leaguekit.manager.rounds import pairing_engine
 from tests.cli.conftest import CommandResult
 from tests.league.play import Play
 from tests.played import Played

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from leaguekit.formats import trf
 from leaguekit.formats.base import Pair, PastRound, Tournament
 from leaguekit.formats.swiss import Swiss, without_late_players
-from leaguekit.manager.pairing_engine import Py4Swiss
+from leaguekit.manager.rounds.pairing_engine import Py4Swiss
 
 
 class Comparison(NamedTuple):

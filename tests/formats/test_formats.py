@@ -13,7 +13,7 @@ from leaguekit.formats.gauntlet import Gauntlet
 from leaguekit.formats.round_robin import RoundRobin
 from leaguekit.formats.swiss import Swiss
 from leaguekit.formats.testing import check_format, play_tournament
-from leaguekit.manager.pairing_engine import Py4Swiss
+from leaguekit.manager.rounds.pairing_engine import Py4Swiss
 
 
 class TestTexts:

@@ -19,7 +19,7 @@ from leaguekit.league import commands
 from leaguekit.league import events as e
 from leaguekit.league.fold import fold
 from leaguekit.league.snapshot import restore, save
-from leaguekit.manager.pairing_engine import Py4Swiss
+from leaguekit.manager.rounds.pairing_engine import Py4Swiss
 from tests.league.play import Play, drawn, failed, won
 
 # The number of tournaments in which each property is shown.

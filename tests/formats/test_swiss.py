@@ -11,7 +11,7 @@ from leaguekit.formats.base import FormatError, GameResult, PastRound, Tournamen
 from leaguekit.formats.swiss import Swiss, has_a_first, pair_with_rematches
 from leaguekit.formats.testing import play_tournament
 from leaguekit.league import commands
-from leaguekit.manager.pairing_engine import Py4Swiss
+from leaguekit.manager.rounds.pairing_engine import Py4Swiss
 from tests.league.play import Play
 
 PLAYERS = ("P01", "P02", "P03", "P04", "P05")

@@ -15,7 +15,7 @@ from leaguekit.league.fold import apply
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
-from leaguekit.manager.pairing_engine import Py4Swiss
+from leaguekit.manager.rounds.pairing_engine import Py4Swiss
 from leaguekit.match.draw import match_seed
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from leaguekit.league import queries
-from leaguekit.manager import league_messages, publishing
-from leaguekit.manager.publishing import StandingsPublisher
+from leaguekit.manager.rounds import league_messages, publishing
+from leaguekit.manager.rounds.publishing import StandingsPublisher
 from leaguekit.manager.views import rounds_view
 from leaguekit.protocol.decoding import decode
 from leaguekit.store.disk import DISK, Disk

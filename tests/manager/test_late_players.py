@@ -9,7 +9,7 @@ import pytest
 
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.league.audit.log_audit import Audit
-from leaguekit.manager.pairing_engine import Py4Swiss
+from leaguekit.manager.rounds.pairing_engine import Py4Swiss
 from tests.agents.leagues import ADMIN, Hall, HeldLog, in_virtual_time, url_of
 
 SWISS = "swiss(rounds=3)"

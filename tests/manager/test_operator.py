@@ -15,7 +15,7 @@ from leaguekit.cli.manager_client import fetch_schedule
 from leaguekit.league import queries
 from leaguekit.league.events import LeaguePaused, MatchReplayed, PlayerWithdrawn, ResultCorrected, decode
 from leaguekit.league.sentences import EventFormatter
-from leaguekit.manager.assignments import PING_PAUSE_SECONDS, max_match_seconds
+from leaguekit.manager.rounds.assignments import PING_PAUSE_SECONDS, max_match_seconds
 from tests.agents.leagues import ADMIN, LEAGUE, Hall, Scripted, in_virtual_time, won
 
 DEEDS = ("start", "pause", "resume", "withdraw", "disqualify", "rematch", "correct")

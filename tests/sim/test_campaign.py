@@ -15,7 +15,7 @@ from leaguekit import games
 from leaguekit.games import parse_game
 from leaguekit.league import events as e
 from leaguekit.league.outage import OutageDetector
-from leaguekit.manager.outages import Outages
+from leaguekit.manager.rounds.outages import Outages
 from leaguekit.player.strategies import strategies_for
 from leaguekit.referee.match_messages import MatchMessages
 from leaguekit.referee.referee import RefereeAgent

@@ -23,8 +23,8 @@ from leaguekit.league.events import Event, LeagueCompleted, PlayerReturned, Play
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
-from leaguekit.manager.announcements import ANNOUNCEMENT_SECONDS
 from leaguekit.manager.manager import Manager
+from leaguekit.manager.rounds.announcements import ANNOUNCEMENT_SECONDS
 from leaguekit.match.move_messages import messages_of
 from leaguekit.match.rulings import Ruling, describe_ruling
 from leaguekit.player.agent import PlayerAgent

@@ -13,7 +13,7 @@ from leaguekit.agents.format_loading import load_format
 from leaguekit.cli import CommandError, read_input
 from leaguekit.formats import FormatError, parse_format
 from leaguekit.league.settings import Settings, format_fault, plain_format
-from leaguekit.manager.pairing_engine import EngineMissing, Py4Swiss
+from leaguekit.manager.rounds.pairing_engine import EngineMissing, Py4Swiss
 
 NAMES = ("format", "rounds", "seeding")
 

@@ -18,7 +18,7 @@ from leaguekit.protocol import times
 from leaguekit.protocol.messages import MatchProgress
 
 if TYPE_CHECKING:
-    from leaguekit.manager.league_runner import LeagueRunner
+    from leaguekit.manager.rounds.league_runner import LeagueRunner
 
 # Limits for a class. docs/settings.md explains them.
 CLASS_LIMITS = "announce_lead=5 choice_seconds=5 max_retries=1 retry_seconds=1"

@@ -1,7 +1,7 @@
 """The League Manager: registers agents, keeps the table, and answers requests.
 
 This module answers requests, those about matches by ``match_reports``. What the manager does without a request (rounds,
-assignments, pings of referees) is in ``league_runner``.
+assignments, pings of referees) is in ``rounds``.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from leaguekit.league.records import Player, Referee
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.manager.admission import Admission
 from leaguekit.manager.broadcasts import Recipient
-from leaguekit.manager.league_runner import LeagueRunner
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.match_reports import MatchReports, store_unavailable
 from leaguekit.manager.metrics import Metrics
 from leaguekit.manager.operator import METHOD, Operator, SaveSecret
 from leaguekit.manager.query_cache import QueryCache
 from leaguekit.manager.refused_registrations import RefusedRegistrations
+from leaguekit.manager.rounds.league_runner import LeagueRunner
 from leaguekit.manager.sender_check import SenderCheck
 from leaguekit.manager.views import ManagerViews
 from leaguekit.protocol import messages as m

@@ -22,8 +22,8 @@ from leaguekit.league.evidence import parse_evidence
 from leaguekit.league.outage import is_lost_by_silence, unconnected_players
 from leaguekit.league.outcomes import read_record, record_name
 from leaguekit.league.records import Player, Referee
-from leaguekit.manager.league_runner import LeagueRunner
 from leaguekit.manager.ledger import Ledger
+from leaguekit.manager.rounds.league_runner import LeagueRunner
 from leaguekit.manager.sender_check import SenderCheck
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times

@@ -10,7 +10,7 @@ from leaguekit.league.commands.rounds import match_count
 from leaguekit.league.fold import fold
 from leaguekit.league.outcomes import record_name
 from leaguekit.league.state import League
-from leaguekit.manager.pairing_engine import Py4Swiss, installed_version
+from leaguekit.manager.rounds.pairing_engine import Py4Swiss, installed_version
 from leaguekit.protocol.ids import match_conversation
 from leaguekit.sim.faults import FaultKind
 from leaguekit.sim.outcome import LeagueSetup, Outcome, ReceivedGameOver

@@ -24,7 +24,7 @@ from leaguekit.league.sentences import describe_event, registered_id
 from leaguekit.league.standings import PlacedRow, Table
 from leaguekit.league.state import League
 from leaguekit.league.ties import describe_order, first_place, payoff_sentence, tie_sentences
-from leaguekit.manager.league_runner import LeagueRunner
+from leaguekit.manager.rounds.league_runner import LeagueRunner
 from leaguekit.protocol import times
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.web.api_types import (

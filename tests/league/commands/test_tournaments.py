@@ -17,7 +17,7 @@ from leaguekit.league.fold import fold
 from leaguekit.league.sentences import describe_event
 from leaguekit.league.settings import Settings, format_fault, plain_format
 from leaguekit.league.snapshot import restore, save
-from leaguekit.manager.pairing_engine import Py4Swiss
+from leaguekit.manager.rounds.pairing_engine import Py4Swiss
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import NextMatch
 from tests.league.play import LEAGUE, Play, drawn, failed, won

@@ -16,7 +16,7 @@ from leaguekit.games.base import has_chance
 from leaguekit.league.audit.log_audit import Audit
 from leaguekit.league.events import ResultRecorded
 from leaguekit.league.outcomes import record_name
-from leaguekit.manager.pairing_engine import Py4Swiss, installed_version
+from leaguekit.manager.rounds.pairing_engine import Py4Swiss, installed_version
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader, is_postgres
 from leaguekit.store.head import MissingEnd, missing_end, read_head

@@ -25,7 +25,7 @@ from leaguekit.games.base import Side, has_chance
 from leaguekit.league.settings import Settings, with_game
 from leaguekit.league.standings import MILLION, PlacedRow, Row, Table
 from leaguekit.league.ties import MAX_TIES, tie_sentences
-from leaguekit.manager.pairing_engine import Py4Swiss
+from leaguekit.manager.rounds.pairing_engine import Py4Swiss
 from leaguekit.match.draw import league_seed, match_seeds
 from leaguekit.match.move_messages import DOCUMENTED, messages_of
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict

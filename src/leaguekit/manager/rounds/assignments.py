@@ -15,7 +15,7 @@ from leaguekit.league.commands.rounds import available_referees
 from leaguekit.league.records import Match
 from leaguekit.manager.broadcasts import RecipientLookup
 from leaguekit.manager.ledger import Ledger
-from leaguekit.manager.returning_agents import ReturningAgents
+from leaguekit.manager.rounds.returning_agents import ReturningAgents
 from leaguekit.match.draw import match_seed
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from leaguekit.agents.world import World
 from leaguekit.manager.broadcasts import STANDINGS_PAUSE_SECONDS, Broadcasts, EncodedMessage
-from leaguekit.manager.league_messages import standings_updates
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.metrics import Histogram
+from leaguekit.manager.rounds.league_messages import standings_updates
 
 SentT = TypeVar("SentT")
 

@@ -12,7 +12,7 @@ import pytest
 
 from leaguekit.agents.world import World
 from leaguekit.league import events as e
-from leaguekit.manager.outages import OUTAGE_DESCRIPTION, SAMPLE_SIZE
+from leaguekit.manager.rounds.outages import OUTAGE_DESCRIPTION, SAMPLE_SIZE
 from leaguekit.transport.base import HttpAnswer, NoRoute, TimedOut, Unreachable
 from leaguekit.transport.memory import MemoryCaller
 from leaguekit.web.projection import Projection

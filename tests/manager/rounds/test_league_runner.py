@@ -15,9 +15,10 @@ import pytest
 from leaguekit.league import queries
 from leaguekit.league.commands import rounds
 from leaguekit.league.events import ResultRecorded, decode
-from leaguekit.manager import league_runner, operator_queries
-from leaguekit.manager.assignments import max_match_seconds
-from leaguekit.manager.league_runner import VOID_PAUSES
+from leaguekit.manager import operator_queries
+from leaguekit.manager.rounds import league_runner
+from leaguekit.manager.rounds.assignments import max_match_seconds
+from leaguekit.manager.rounds.league_runner import VOID_PAUSES
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.messages import TimeLimits
 from tests.agents.leagues import (

@@ -7,8 +7,8 @@ import asyncio
 from leaguekit.agents.world import World
 from leaguekit.league import events as e
 from leaguekit.manager.broadcasts import Broadcasts, EncodedMessage
-from leaguekit.manager.league_messages import league_completed
 from leaguekit.manager.ledger import Ledger
+from leaguekit.manager.rounds.league_messages import league_completed
 
 # The pauses before each further attempt to deliver the message.
 FINAL_RETRY_PAUSES = (30.0, 60.0, 120.0, 240.0, 480.0)

@@ -22,17 +22,17 @@ from leaguekit.league import commands, queries
 from leaguekit.league import events as e
 from leaguekit.league.commands.results import MAX_FAILURES
 from leaguekit.league.commands.rounds import MAX_MATCHES, available_referees, match_count, start_fault
-from leaguekit.manager.announcements import Announcements
-from leaguekit.manager.assignments import Assignments
 from leaguekit.manager.broadcasts import Broadcasts, RecipientLookup
-from leaguekit.manager.final_messages import FinalMessages
-from leaguekit.manager.league_messages import round_completed
 from leaguekit.manager.ledger import Ledger
-from leaguekit.manager.outages import Outages
-from leaguekit.manager.pairing_engine import Py4Swiss
-from leaguekit.manager.progress_reports import ProgressReports
-from leaguekit.manager.publishing import Publisher, StandingsPublisher
-from leaguekit.manager.returning_agents import ReturningAgents
+from leaguekit.manager.rounds.announcements import Announcements
+from leaguekit.manager.rounds.assignments import Assignments
+from leaguekit.manager.rounds.final_messages import FinalMessages
+from leaguekit.manager.rounds.league_messages import round_completed
+from leaguekit.manager.rounds.outages import Outages
+from leaguekit.manager.rounds.pairing_engine import Py4Swiss
+from leaguekit.manager.rounds.progress_reports import ProgressReports
+from leaguekit.manager.rounds.publishing import Publisher, StandingsPublisher
+from leaguekit.manager.rounds.returning_agents import ReturningAgents
 from leaguekit.protocol import times
 
 log = logging.getLogger(__name__)

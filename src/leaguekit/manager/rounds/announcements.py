@@ -9,10 +9,10 @@ from collections.abc import Callable
 from leaguekit.agents.tasks import Tasks
 from leaguekit.agents.world import World
 from leaguekit.manager.broadcasts import Broadcasts
-from leaguekit.manager.league_messages import round_announcement, round_announcements
 from leaguekit.manager.ledger import Ledger
-from leaguekit.manager.publishing import Publisher
-from leaguekit.manager.returning_agents import ReturningAgents
+from leaguekit.manager.rounds.league_messages import round_announcement, round_announcements
+from leaguekit.manager.rounds.publishing import Publisher
+from leaguekit.manager.rounds.returning_agents import ReturningAgents
 
 log = logging.getLogger(__name__)
 
