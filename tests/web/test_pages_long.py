@@ -238,6 +238,7 @@ def test_the_pages_of_a_table_on_a_wall_turn_by_themselves(browser: Browser, tmp
         for _ in range(3):
             expect(page.locator(".standings .count")).to_contain_text("of 30")
             expect(rows.last).to_be_in_viewport(ratio=1)
+            expect(rows.last.locator(".points")).to_be_in_viewport(ratio=1)
             names = rows.evaluate_all("rows => rows.map(row => row.dataset.key)")
             assert len(names) <= 12
             assert not seen & set(names)
@@ -246,6 +247,18 @@ def test_the_pages_of_a_table_on_a_wall_turn_by_themselves(browser: Browser, tmp
         assert len(seen) == 30
         page.keyboard.press("Escape")
         expect(rows).to_have_count(30)
+        visit.ended()
+
+
+def test_on_a_wall_a_bracket_and_a_podium_fit_beside_each_other(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=16, referees=5, format="knockout", seed_hex="5e" * 32).begin().play_all()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=(1920, 1080))
+        page = visit.open()
+        page.get_by_role("button", name="Wall").click()
+        expect(page.locator(".bracket")).to_be_in_viewport(ratio=1)
+        expect(page.locator(".podium")).to_be_in_viewport(ratio=1)
+        expect(page.locator(".standings")).to_be_hidden()
         visit.ended()
 
 

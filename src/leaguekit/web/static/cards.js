@@ -122,6 +122,7 @@ function whatIsNext(live, matches, ofRound) {
   const { round, paused, starts_at: starts, draws_more: drawsMore } = live.league;
   if (paused) return "The league is paused by its operator.";
   if (starts && isAhead(starts)) return [`Round ${round} begins in `, countdown(starts), "."];
+  if (round === 0 && matches.length === 0) return "The first round is being drawn.";
   if (ofRound > round) return round ? `Round ${ofRound}, as soon as round ${round} is over${lastRound(live)}:` : `Round ${ofRound}:`;
   if (matches.length > 0 && matches.every((match) => match.status === "held")) return `The rest of round ${round}:`;
   if (matches.length > 0) return `More of round ${round}, as soon as a referee is free:`;
