@@ -38,6 +38,14 @@ pytestmark = pytest.mark.long
 
 PATIENCE_MS = 120_000
 MAX_BYTES = 40_000
+# Collects everything on a page that a reader can act on, and says how often the Tab key stops on the page.
+FIND_CONTROLS = """(() => {
+  const isShown = (one) => one.checkVisibility({ visibilityProperty: true }) && !one.disabled;
+  const controls = "a[href], button, input, select, textarea, summary";
+  globalThis.unreached = new Set([...document.querySelectorAll(controls)].filter(isShown));
+  document.activeElement.blur();
+  return [...document.querySelectorAll(`${controls}, [tabindex="0"]`)].filter(isShown).length;
+})()"""
 
 
 @pytest.fixture(scope="module")
@@ -109,16 +117,40 @@ def _look_around(visit: Visit) -> None:
     expect(page.locator(".game .picture .back")).to_have_count(3)
 
 
-def test_axe_finds_no_serious_fault_on_any_page_light_or_dark(browser: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [PHONE, DESK])
+def test_axe_finds_no_serious_fault_on_any_page_light_or_dark(
+    browser: Browser, tmp_path: Path, size: tuple[int, int]
+) -> None:
     play, axe = whole(), Axe()
     with served(play.log, play.settings, tmp_path) as base:
-        visit = Visit(browser, base)
+        visit = Visit(browser, base, size=size)
         visit.page.add_init_script(f"sessionStorage.setItem('admin_token', '{ADMIN}')")
         for route in ROUTES:
             page = visit.open(route)
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)
                 assert _grave(axe, page) == {}, (route, scheme)
+        visit.ended()
+
+
+@pytest.mark.parametrize("size", [PHONE, DESK])
+def test_every_link_button_and_field_is_reached_by_the_tab_key_alone(
+    browser: Browser, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    play = whole()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=size)
+        visit.page.add_init_script(f"sessionStorage.setItem('admin_token', '{ADMIN}')")
+        for route in ROUTES:
+            page = visit.open(route)
+            page.wait_for_load_state("networkidle")
+            count = page.evaluate(FIND_CONTROLS)
+            assert count > 6, route
+            for _ in range(count):
+                page.keyboard.press("Tab")
+                page.evaluate("unreached.delete(document.activeElement)")
+            unreached = page.evaluate("[...unreached].filter(one => one.isConnected).map(one => one.outerHTML)")
+            assert unreached == [], route
         visit.ended()
 
 

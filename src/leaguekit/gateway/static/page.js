@@ -24,6 +24,7 @@ let shownMatch = null;
 // Of all players, by their ids.
 let names = {};
 let ends = 0;
+let ownId = null;
 
 class Refused extends Error {
   constructor(status, text) {
@@ -117,7 +118,8 @@ async function follow(own) {
 
 function show(state) {
   $("own-name").textContent = state.name;
-  $("own-id").textContent = state.player_id ? `(${state.player_id})` : "";
+  ownId = state.player_id;
+  $("own-id").textContent = ownId ? `(${ownId})` : "";
   $("own-code").textContent = code;
   const rank = state.rank ? ` You are number ${state.rank}.` : "";
   const said = (WORDS[state.status] ?? state.say) + rank;
@@ -311,6 +313,8 @@ async function showLeague() {
     const isHere = (host) => /^(localhost|127\.|\[::1\])/.test(host);
     $("dashboard").hidden = isHere(new URL(dashboard).hostname) && !isHere(location.hostname);
     $("dashboard").href = dashboard;
+    $("own-page").hidden = $("dashboard").hidden || !ownId;
+    $("own-page").href = `${dashboard}#/agents/${ownId}`;
     names = Object.fromEntries(standings.map((row) => [row.player_id, row.display_name]));
     const hasPayoff = standings.some((row) => "payoff" in row);
     $("payoff").hidden = $("ranked-by").hidden = !hasPayoff;

@@ -19,7 +19,7 @@ const ranksOf = ({ league, standings }) =>
   new Map(league.matches_played > 0 ? Object.values(standings).map((row) => [row.id, row.shown_rank]) : []);
 
 const player = (agent, ranks) => [
-  ranks.has(agent.id) && [h("span.rank", { title: "Rank" }, ranks.get(agent.id)), " "],
+  ranks.has(agent.id) && [h("span.rank", { title: "Rank" }, `#${ranks.get(agent.id)}`), " "],
   name(agent.name),
 ];
 
@@ -206,7 +206,7 @@ export function own(live) {
     { "aria-label": "The player that you follow" },
     h(
       "p",
-      h("span.rank", record.shown_rank),
+      h("span.rank", `#${record.shown_rank}`),
       " ",
       h("a.large", { href: `#/agents/${id}` }, name(agent.name)),
       h("strong", ` ${plural(record.points, "point")} `),

@@ -439,7 +439,7 @@ function codeList() {
             ],
           }),
         ),
-        { hidden: true },
+        { hidden: true, scrolls: true },
       ),
     )
   );
@@ -513,7 +513,7 @@ function success(metrics) {
         key: one.id,
         cells: [one.name, one.goal, value(one), met(one), one.of.toLocaleString("en"), one.counted],
       })),
-      { kind: "full", hidden: true },
+      { kind: "full", hidden: true, scrolls: true },
     ),
   );
 }

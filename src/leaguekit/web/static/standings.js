@@ -308,10 +308,15 @@ export function reason(league, rows) {
   const [first, second] = rows;
   if (league.view === "bracket") return linked(league.end_reason, ...rows);
   const tie = league.ties.find((sentence) => sentence.split(/\b/).includes(first.id));
-  if (tie) return withNames(tie, ...rows);
+  if (tie) return [withNames(tie, ...rows), h("span.soft", meanings(tie))];
   const isByPoints = first.payoff === undefined && second && first.points > second.points;
   return isByPoints && [`${plural(first.points - second.points, "point")} ahead of `, name(second.name), "."];
 }
+
+// What the tie-breaks of a sentence mean.
+const meanings = (sentence) => Object.values(TIE_BREAKS)
+  .filter(([, meaning]) => sentence.toLowerCase().includes(meaning.split(":")[0].toLowerCase()))
+  .map(([, meaning]) => ` ${meaning}.`);
 
 // What decided between players with equal points, and what can.
 const decisions = (league, rows) => [
