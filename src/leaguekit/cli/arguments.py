@@ -57,12 +57,12 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def add_game_option(parser: argparse.ArgumentParser, default: str | None = None, text: str = "what is played") -> None:
+def add_game_option(parser: argparse.ArgumentParser, default: str | None = None) -> None:
     """Add ``--game``. Its value names a game that is known here; the path of a file in it is absolute."""
     from leaguekit.games.base import DEFAULT_GAME
 
     names = f"a name, NAME(ARGUMENT=VALUE), or FILE.py:CLASS; `league games` lists names (default {DEFAULT_GAME})"
-    parser.add_argument("--game", metavar="GAME", type=game_text, default=default, help=f"{text}: {names}")
+    parser.add_argument("--game", metavar="GAME", type=game_text, default=default, help=f"what is played: {names}")
 
 
 def add_own_game_option(parser: argparse.ArgumentParser, text: str) -> None:

@@ -97,7 +97,7 @@ def played(comparison: Comparison, number: int, leagues: int) -> Comparison:
 
 def claims(comparison: Comparison) -> list[tuple[str, str]]:
     """Each pair of strategies of which the first is called better."""
-    sums, names = comparison.ranked, comparison.names
+    sums, names = comparison.counted.ranked, comparison.names
     signs = {(a, b): sums.difference(a, b).sign for a in range(sums.size) for b in range(a)}
     return [(names[a], names[b]) if sign > 0 else (names[b], names[a]) for (a, b), sign in signs.items() if sign]
 
@@ -135,7 +135,7 @@ def look_for_the_advantage(number: int) -> tuple[float, list[tuple[str, str]]]:
     """The difference that is stated as detectable, and what is claimed."""
     entrants = [Entrant("paper", paper), *(Entrant(f"rock {number}", often_rock) for number in range(4))]
     comparison = played(Comparison("rock_paper_scissors", entrants, 5), number, ENOUGH_LEAGUES)
-    return comparison.sums.detectable() or 3.0, claims(comparison)
+    return comparison.counted.sums.detectable() or 3.0, claims(comparison)
 
 
 def an_advantage_is_found(runner: Runner, comparisons: int) -> Iterator[CheckResult]:
@@ -170,7 +170,7 @@ def figures_of_order(leagues: int, numbered: tuple[int, tuple[str, ...]]) -> dic
     # Names are sorted before they are seated; so they begin with their place here.
     entrants = [Entrant(f"{place} {name}", ORDERED[name]) for place, name in enumerate(order)]
     comparison = played(Comparison("rock_paper_scissors", entrants, len(order)), number, leagues)
-    return {name: comparison.sums.strategy(place) for place, name in enumerate(order)}
+    return {name: comparison.counted.sums.strategy(place) for place, name in enumerate(order)}
 
 
 def orders_agree(runner: Runner, leagues: int) -> Iterator[CheckResult]:
@@ -196,7 +196,7 @@ def orders_agree(runner: Runner, leagues: int) -> Iterator[CheckResult]:
 
 def sums_of_ordered(leagues: int, number: int) -> Sums:
     entrants = [Entrant(*one) for one in ORDERED.items()]
-    return played(Comparison("rock_paper_scissors", entrants, len(entrants)), number, leagues).sums
+    return played(Comparison("rock_paper_scissors", entrants, len(entrants)), number, leagues).counted.sums
 
 
 def differences_hold_together(runner: Runner, comparisons: int) -> CheckResult:
@@ -230,7 +230,7 @@ def compare_payoffs(leagues: int, number: int) -> tuple[Sums, list[tuple[str, st
     """The sums of payoffs, and what is claimed."""
     entrants = [Entrant(name, cooperates(share)) for name, share in COOPERATION.items()]
     comparison = played(Comparison("prisoners_dilemma(turns=2)", entrants, len(entrants)), number, leagues)
-    return comparison.ranked, claims(comparison)
+    return comparison.counted.ranked, claims(comparison)
 
 
 def payoffs_hold(runner: Runner, comparisons: int, leagues: int) -> Iterator[CheckResult]:

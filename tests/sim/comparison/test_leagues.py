@@ -56,7 +56,7 @@ def test_the_order_in_which_strategies_are_named_changes_nothing(players: int) -
         first.play(seed)
         second.play(seed)
     assert first.names == second.names
-    assert first.sums == second.sums
+    assert first.counted.sums == second.counted.sums
 
 
 def test_a_double_round_robin_is_that_of_the_direct_engine() -> None:
@@ -72,7 +72,7 @@ def test_an_error_of_a_strategy_names_the_context_as_authors_know_it() -> None:
 
     comparison = Comparison(GAME, [Entrant("fails", fails), *entrants("random")], 2)
     comparison.play(1)
-    assert "'Context' object has no attribute 'nosuch'" in str(comparison.origins[0])
+    assert "'Context' object has no attribute 'nosuch'" in str(comparison.counted.origins[0])
 
 
 def test_as_named_it_is_the_league_of_the_direct_engine() -> None:
@@ -106,7 +106,7 @@ def test_the_sums_are_those_of_the_matches(text: str, matches: int) -> None:
     for seed in range(30):
         comparison.play(seed, on_result)
         won[comparison.strategy_of[comparison.league.standings()[0].player_id]] += 1
-    sums, names = comparison.sums, comparison.names
+    sums, names = comparison.counted.sums, comparison.names
     for a, one in enumerate(names):
         for b, other in enumerate(names):
             assert sums.points[a * 2 + b] == points[one, other]
@@ -122,7 +122,7 @@ def test_strategies_of_one_name_are_one_strategy() -> None:
     comparison.play(1)
     assert comparison.names == ["frequency", "random"]
     assert comparison.repeated == ["random"]
-    assert [comparison.sums.total(number)[1] for number in (0, 1)] == [2, 4]
+    assert [comparison.counted.sums.total(number)[1] for number in (0, 1)] == [2, 4]
 
 
 def test_replaced_moves_are_counted_for_the_strategy_in_whichever_seat() -> None:
@@ -132,7 +132,7 @@ def test_replaced_moves_are_counted_for_the_strategy_in_whichever_seat() -> None
     comparison = Comparison(GAME, [Entrant("fails", fails), *entrants("random", "frequency")], 3)
     for seed in range(5):
         comparison.play(seed)
-    moves = {name: str(origins) for name, origins in zip(comparison.names, comparison.origins, strict=True)}
+    moves = {name: str(origins) for name, origins in zip(comparison.names, comparison.counted.origins, strict=True)}
     line = fails.__code__.co_firstlineno + 1
     because = f"the first because the strategy raised LookupError() (line {line} of test_leagues.py)"
     assert moves == {"fails": f"10 replaced ({because})", "frequency": "10 own", "random": "10 own"}
@@ -141,7 +141,7 @@ def test_replaced_moves_are_counted_for_the_strategy_in_whichever_seat() -> None
 def test_a_league_that_is_broken_off_does_not_count() -> None:
     comparison = Comparison(GAME, entrants("random", "frequency", "alternating"), 3)
     next(comparison.play_rounds(1))
-    assert comparison.sums.leagues == 0
+    assert comparison.counted.sums.leagues == 0
 
 
 @pytest.mark.parametrize("text", ["round_robin", "round_robin(legs=2)"])
@@ -161,6 +161,6 @@ def test_payoffs_of_leagues_that_were_played_apart_are_those_of_all_together(tex
     for seeds in (range(2), range(2, 6)):
         apart.counted.add(apart.play_leagues(seeds))
     assert apart.counted == together.counted
-    assert together.payoffs is not None
+    assert together.counted.payoffs is not None
     for place, name in enumerate(together.names):
-        assert together.payoffs.strategy(place).mean == pytest.approx(taken[name] / matches[name])
+        assert together.counted.payoffs.strategy(place).mean == pytest.approx(taken[name] / matches[name])

@@ -277,8 +277,8 @@ def _compare(options: argparse.Namespace, setup: SimulationSetup, comparison: Co
 
 
 def _figures(options: argparse.Namespace, comparison: Comparison, progress: Progress) -> dict[str, object]:
-    leagues = comparison.sums.leagues
-    matches = comparison.matches
+    leagues = comparison.counted.sums.leagues
+    matches = comparison.counted.matches
     return {
         "game": options.game,
         "format": comparison.settings.format_text,
@@ -298,13 +298,13 @@ def _figures(options: argparse.Namespace, comparison: Comparison, progress: Prog
 def _report_lines(
     options: argparse.Namespace, comparison: Comparison, run: SimulationRun[LeagueTotals]
 ) -> Iterator[str]:
-    leagues, progress = comparison.sums.leagues, run.progress
+    leagues, progress = comparison.counted.sums.leagues, run.progress
     if leagues < options.seeds:
         yield f"Interrupted: {leagues} of {options.seeds} leagues are over, and only they count."
     if not leagues:
         return
     yield from as_text(comparison)
-    matches = comparison.matches
+    matches = comparison.counted.matches
     seeds = f"seed {options.seed}" if leagues == 1 else f"seeds {options.seed} to {options.seed + leagues - 1}"
     how = "" if comparison.settings.format_text == "round_robin" else f", {comparison.settings.format_text}"
     played = f"{pluralize(leagues, 'league')} of {options.game}{how} ({seeds})"

@@ -34,13 +34,13 @@ def describe_estimate(comparison: Comparison) -> str:
         memory = "have no earlier matches, because a league of two is one match (--players 6 gives more)"
     else:
         memory = "remember the earlier matches of their league"
-    counted = "points" if comparison.payoffs is None else "payoffs"
+    counted = "points" if comparison.counted.payoffs is None else "payoffs"
     how = f"all {counted} of a strategy divided by all its matches"
     return f"{how}, in leagues of {players} players, who are seated {seated} and {memory}"
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
-    sums, names, order = comparison.sums, comparison.names, _best_first(comparison)
+    sums, names, order = comparison.counted.sums, comparison.names, _best_first(comparison)
     figures: dict[str, Any] = {
         f"{_figure(comparison)}_is": describe_estimate(comparison),
         "seating": "as named" if comparison.as_named else "random",
@@ -65,7 +65,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         | {"is_better": estimate.sign > 0}
         for (a, b), estimate in _differences(comparison, order).items()
     ]
-    detectable = comparison.ranked.detectable()
+    detectable = comparison.counted.ranked.detectable()
     return figures | {
         "confidence": CONFIDENCE,
         "correction_of_differences": f"Bonferroni over {pluralize(sums.pairs, 'pair')}",
@@ -75,21 +75,21 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def _strategy_as_json(comparison: Comparison, strategy: int) -> dict[str, Any]:
-    sums = comparison.sums
+    sums = comparison.counted.sums
     points, matches = sums.total(strategy)
     figures: dict[str, Any] = {"strategy": comparison.names[strategy], "matches": matches}
     if matches:
         wins, draws, losses = sums.all_counts(strategy)
         figures |= {"wins": wins, "draws": draws, "losses": losses, "points": points}
-        figures |= _estimate_as_json(_figure(comparison), comparison.ranked.strategy(strategy))
+        figures |= _estimate_as_json(_figure(comparison), comparison.counted.ranked.strategy(strategy))
         figures["share_of_leagues_won"] = round(sums.leagues_won[strategy] / sums.leagues, 6)
         figures["better_than"] = [comparison.names[other] for other in _worse(comparison, strategy)]
-    return figures | {"moves": msgspec.to_builtins(comparison.origins[strategy])}
+    return figures | {"moves": msgspec.to_builtins(comparison.counted.origins[strategy])}
 
 
 def _figure(comparison: Comparison) -> str:
     """The name of the figure that the strategies are compared by."""
-    return "points_per_match" if comparison.payoffs is None else "payoff_per_match"
+    return "points_per_match" if comparison.counted.payoffs is None else "payoff_per_match"
 
 
 def _estimate_as_json(name: str, estimate: Estimate) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def as_text(comparison: Comparison) -> Iterator[str]:
 
     The most important comes last, because with many strategies the rest does not fit on a screen.
     """
-    sums, order = comparison.sums, _best_first(comparison)
+    sums, order = comparison.counted.sums, _best_first(comparison)
     figure = _figure(comparison).replace("_", " ")
     if sums.pairs and not comparison.as_named:
         yield f"\n{figure.capitalize()} of {comparison.league.game.name}, row against column"
@@ -118,7 +118,7 @@ def as_text(comparison: Comparison) -> Iterator[str]:
 
 
 def _meaning(comparison: Comparison) -> Iterator[str]:
-    sums = comparison.sums
+    sums = comparison.counted.sums
     if not comparison.as_named:
         counted = f"Points per match (a win {WIN_POINTS}, a draw {DRAW_POINTS})"
         if (payoffs := comparison.league.game.payoff_range) is not None:
@@ -141,7 +141,10 @@ def _meaning(comparison: Comparison) -> Iterator[str]:
             f"Better than, *: the difference is more than chance. In 95 of 100 comparisons {held} within ±, "
             f"so that no such claim is false{corrected}."
         )
-        often, detectable = f"in about {10 * POWER:.0f} of 10 comparisons like this", comparison.ranked.detectable()
+        often, detectable = (
+            f"in about {10 * POWER:.0f} of 10 comparisons like this",
+            comparison.counted.ranked.detectable(),
+        )
         if detectable is None:
             yield f"{sums.leagues} leagues are too few to find even the largest difference {often}: use more --seeds."
         else:
@@ -160,8 +163,8 @@ def _describe_repeats(comparison: Comparison) -> Iterator[str]:
 def _describe_length(comparison: Comparison) -> Iterator[str]:
     """How much the players can learn in a league."""
     if comparison.legs is None:
-        leagues = max(comparison.sums.leagues, 1)
-        mean = 2 * comparison.matches / leagues / len(comparison.league.players)
+        leagues = max(comparison.counted.sums.leagues, 1)
+        mean = 2 * comparison.counted.matches / leagues / len(comparison.league.players)
         yield f"The format is {comparison.settings.format_text}. A player has {mean:.1f} matches per league on average."
         return
     matches = comparison.legs * (len(comparison.league.players) - 1)
@@ -184,9 +187,9 @@ def _players(comparison: Comparison) -> str:
 
 
 def _strategies(comparison: Comparison, order: Sequence[int]) -> str:
-    sums, positions = comparison.sums, _positions(order)
-    figures = _intervals([comparison.ranked.strategy(strategy) for strategy in order])
-    moves = comparison.origins
+    sums, positions = comparison.counted.sums, _positions(order)
+    figures = _intervals([comparison.counted.ranked.strategy(strategy) for strategy in order])
+    moves = comparison.counted.origins
     has_claims = sums.pairs > 0 and sums.leagues >= MIN_LEAGUES
     is_full = _columns() >= FULL_TABLE_WIDTH
     heads = ["", "strategy", _figure(comparison).replace("_", " ")]
@@ -250,7 +253,7 @@ def _digits(estimates: Iterable[Estimate]) -> int:
 
 
 def _best_first(comparison: Comparison) -> list[int]:
-    sums = comparison.ranked
+    sums = comparison.counted.ranked
     strategies = range(sums.size)
     return sorted(strategies, key=lambda strategy: -sums.strategy(strategy).mean) if sums.leagues else [*strategies]
 
@@ -260,19 +263,24 @@ def _positions(order: Sequence[int]) -> dict[int, int]:
 
 
 def _encounters(comparison: Comparison, order: Sequence[int]) -> dict[tuple[int, int], Estimate]:
-    return {(a, b): estimate for a in order for b in order if (estimate := comparison.ranked.against(a, b)) is not None}
+    return {
+        (a, b): estimate
+        for a in order
+        for b in order
+        if (estimate := comparison.counted.ranked.against(a, b)) is not None
+    }
 
 
 def _differences(comparison: Comparison, order: Sequence[int]) -> dict[tuple[int, int], Estimate]:
     """The differences between each strategy and those after it."""
-    sums = comparison.ranked
+    sums = comparison.counted.ranked
     pairs = [(a, b) for position, a in enumerate(order) for b in order[position + 1 :] if sums.leagues]
     return {(a, b): sums.difference(a, b) for a, b in pairs}
 
 
 def _worse(comparison: Comparison, strategy: int) -> list[int]:
     """The strategies that are worse than this one by more than chance."""
-    sums = comparison.ranked
+    sums = comparison.counted.ranked
     return [other for other in range(sums.size) if other != strategy and sums.difference(strategy, other).sign > 0]
 
 

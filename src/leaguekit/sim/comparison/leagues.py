@@ -44,6 +44,11 @@ class LeagueTotals(Struct, tag="leagues", omit_defaults=True):
     def count(self) -> int:
         return self.sums.leagues
 
+    @property
+    def ranked(self) -> Sums:
+        """The sums that strategies are compared by: of payoffs if the game is ranked by them, otherwise of points."""
+        return self.payoffs or self.sums
+
     def add(self, later: LeagueTotals) -> None:
         """Count leagues of later seeds. Their rows are left out."""
         self.sums.add_sums(later.sums)
@@ -128,28 +133,6 @@ class Comparison:
             self.counted = before
 
     @property
-    def sums(self) -> Sums:
-        return self.counted.sums
-
-    @property
-    def payoffs(self) -> Sums | None:
-        """None if the game is not ranked by payoff."""
-        return self.counted.payoffs
-
-    @property
-    def ranked(self) -> Sums:
-        """The sums that strategies are compared by: of payoffs if the game is ranked by them, otherwise of points."""
-        return self.payoffs or self.sums
-
-    @property
-    def origins(self) -> list[MoveOrigins]:
-        return self.counted.origins
-
-    @property
-    def matches(self) -> int:
-        return self.counted.matches
-
-    @property
     def strategy_of(self) -> dict[str, str]:
         """The strategy of each player in the last league."""
         return {player: self.names[number] for player, number in self._numbers_by_player().items()}
@@ -165,7 +148,7 @@ class Comparison:
             players = a, b, strategies[a], strategies[b]
             points = result.score[a], result.score[b]
             row = (seed, match_id, *players, *points, choices[a], choices[b], result.details.drawn_number)
-            yield (*row, *result.details.payoffs.values()) if self.payoffs and result.details.payoffs else row
+            yield (*row, *result.details.payoffs.values()) if self.counted.payoffs and result.details.payoffs else row
 
     def _shuffle_seats(self, seed: int) -> list[int]:
         self._random.seed(("seats", seed))
@@ -193,16 +176,16 @@ class Comparison:
             copies[number] += 1
             for opponent, taken in player.row.against.items():
                 points[number * size + numbers[opponent]] += taken
-            if self.payoffs is not None:
+            if self.counted.payoffs is not None:
                 for opponent, payoff in player.payoffs.items():
                     # Without a count of meetings, each pair meets once.
-                    counted = self.payoffs.scale.count_of(payoff, player.met.get(opponent, 1))
+                    counted = self.counted.payoffs.scale.count_of(payoff, player.met.get(opponent, 1))
                     payoffs[number * size + numbers[opponent]] += counted
             for opponent, times in player.met.items():
                 matches[number * size + numbers[opponent]] += times
             self.counted.origins[number].add(player.origins)
         champion = numbers[self.league.standings()[0].player_id]
         meetings = matches if self.league.counts_meetings else None
-        self.sums.add(tuple(copies), points, champion, meetings)
-        if self.payoffs is not None:
-            self.payoffs.add(tuple(copies), payoffs, champion, meetings)
+        self.counted.sums.add(tuple(copies), points, champion, meetings)
+        if self.counted.payoffs is not None:
+            self.counted.payoffs.add(tuple(copies), payoffs, champion, meetings)

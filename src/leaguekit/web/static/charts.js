@@ -4,7 +4,7 @@ import { shorten, h, svg } from "./elements.js";
 import { answerTimes, seconds } from "./words.js";
 
 // The lines that have a colour: more colours could not be distinguished. The other lines are grey.
-export const MAX_COLOURED = 6;
+const MAX_COLOURED = 6;
 const LABEL_HEIGHT = 18;
 
 export const widthOf = (main, most = 1100) => Math.max(300, Math.min(most, main.clientWidth - 40));
