@@ -76,6 +76,8 @@ def test_players_who_are_equal_share_a_rank_and_the_page_says_what_decided(
             f"{first} and {second} are equal in points, head-to-head, Sonneborn–Berger, wins and technical losses; "
             "they share the place, listed by a lot."
         )
+        order = "points, head-to-head, Sonneborn–Berger, wins, fewest technical losses"
+        expect(page.get_by_text(f"The order: {order}")).to_be_visible()
         page.get_by_text("How the order is decided").click()
         committed = hashlib.sha256(b"5e" * 32).hexdigest()
         expect(page.locator(".standings code").first).to_have_text(committed)
@@ -113,7 +115,8 @@ def test_a_table_that_is_ranked_by_payoff_shows_it_and_says_so(
 def test_a_bracket_shows_who_meets_whom_and_who_advances(
     browser: Browser, tmp_path: Path, size: tuple[int, int]
 ) -> None:
-    play = Play(players=17, referees=4, format="knockout(third_place=True)", seed_hex="5e" * 32).begin()
+    text = "knockout(best_of=1, third_place=true)"
+    play = Play(players=17, referees=4, format=text, seed_hex="5e" * 32).begin()
     play.play_round()
     play.draw()
     play.announce()
@@ -122,6 +125,7 @@ def test_a_bracket_shows_who_meets_whom_and_who_advances(
     with served(play.log, play.settings, tmp_path) as base:
         visit = Visit(browser, base, size=size, dark=size == PHONE)
         page = visit.open()
+        expect(page.get_by_text("knockout, best of 1, third place")).to_be_visible()
         bracket = page.get_by_role("region", name="Stages", exact=True)
         headings = ["Round of 16", "Quarter-finals", "Semi-finals", "Final"]
         expect(bracket.get_by_role("heading")).to_have_text(headings)

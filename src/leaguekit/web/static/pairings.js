@@ -8,7 +8,7 @@ const MAX_IN_BRACKET = 8;
 // The manager sends at most this number of pairings of a round.
 const MAX_MET = 64;
 // The first pairings of a round are always shown, the others on demand.
-const MAX_AT_ONCE = 6;
+const MAX_AT_ONCE = 8;
 // The same of the opponents of a challenger.
 const MAX_OPPONENTS = 24;
 

@@ -31,7 +31,7 @@ export function standings(live, rows) {
       tools(wanted),
     ),
     (league.champion || league.view !== "bracket") && certainty(live, rows),
-    league.tie_breaks.length === 0 && h("p.small.soft", `The order: ${league.order}.`),
+    h("p.small.soft", `The order: ${league.order}.`),
     wanted && shown.length === 0 && h("p.soft", `No player has “${wanted}” in its name.`),
     shown.length > 0 && table(
       heading,
@@ -325,7 +325,7 @@ const decisions = (league, rows) => [
   h(
     "details.small.soft",
     h("summary", "How the order is decided"),
-    h("p", `By ${league.order}. `, league.tie_breaks.length > 0 && "H2H and SB are shown only where they were needed."),
+    league.tie_breaks.length > 0 && h("p", "H2H and SB are shown only where they were needed."),
     league.tie_breaks.filter((one) => one in TIE_BREAKS).map((one) => h("p", `${TIE_BREAKS[one][1]}.`)),
     league.tie_breaks.length > 0 && h("p", "Players who are equal in all of that share a rank, written 1=."),
     h("p", "SHA-256 of the seed, from which draws and lots are made: ", h("code.hash", league.seed_commitment)),

@@ -39,12 +39,13 @@ export const stateOf = (league) =>
 export const stageOf = (stage) => STAGES[stage] ?? "in play";
 // A game with its arguments, of which the names stay as they are.
 export const gameOf = (game) => game.replace(/^[^(]*/, (name) => name.replaceAll("_", " "));
-// A format with its arguments, such as "knockout, third place" and "swiss, 5 rounds".
+// A format with its arguments, such as "knockout, best of 3, third place" and "swiss, 5 rounds".
 export function formatOf(format) {
   const [, kind, args] = format.match(/^([^(]*)\(?(.*?)\)?$/s);
   const inWords = args.split(",").filter(Boolean).map((one) => {
     const [key, value = ""] = one.trim().replaceAll("_", " ").split("=");
-    return value === "True" ? key : value === "False" ? `no ${key}` : `${value} ${key}`.trim();
+    if (/^(true|false)$/i.test(value)) return value[0].toLowerCase() === "t" ? key : `no ${key}`;
+    return (key.endsWith(" of") ? `${key} ${value}` : `${value} ${key}`).trim();
   });
   return [kind.replace("round_robin", "round-robin").replaceAll("_", " "), ...inWords].join(", ");
 }
