@@ -105,7 +105,9 @@ def figures(league: League, check: CancelCheck = never_cancel, *, unrated: Colle
     ratings = Ratings(played, check)
     lines = list(_lines(league, ended, ratings))
     equality_test = equality(played, check) if played and not league.draws_rounds else None
-    first = lines[0].player_id if lines and lines[0].player_id in ratings else None
+    # While a knockout is in progress, its table begins with the first of the seeding that is in play.
+    is_led = bool(lines) and (not league.table.ranking or league.state == "LEAGUE_COMPLETED")
+    first = lines[0].player_id if is_led and lines[0].player_id in ratings else None
     by_payoff = league.settings.payoff_range is not UNSET
     chance = None if first is None or by_payoff else champions_chance(played, first)
     side = ratings.side() if played else None
