@@ -4,7 +4,7 @@ WORKDIR /sources
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src src
 RUN python -m venv /opt/leaguekit \
-    && /opt/leaguekit/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt '.[mcp,postgres]'
+    && /opt/leaguekit/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt '.[mcp,postgres,swiss]'
 
 FROM python:3.11-slim
 COPY --from=build /opt/leaguekit /opt/leaguekit

@@ -30,7 +30,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 REPOSITORY = PROJECT["urls"]["Repository"]
 # What a user may ask for; the others are for work on leaguekit.
-EXTRAS = ["llm", "mcp", "postgres"]
+EXTRAS = ["dask", "llm", "mcp", "postgres", "swiss"]
 URL = r"(http://127\.0\.0\.1:\d+/mcp)"
 
 
@@ -195,6 +195,7 @@ def test_the_documents_name_only_extras_that_exist() -> None:
         if Path(name).suffix in {".py", ".md", ".toml", ".html", ".js"}:
             for found in re.findall(r"(?:leaguekit|'\.)\[([a-z,]+)\]", (ROOT / name).read_text()):
                 named |= set(found.split(","))
+    assert {*EXTRAS, "dev"} == extras
     assert set(EXTRAS) <= named <= extras
 
 

@@ -75,6 +75,8 @@ def test_problems_are_printed_one_per_line_with_times_and_without_control_charac
     assert first == f"P02 Bob� (suspended): 2 technical losses, 5 time-outs, no answer since {since}"
     assert second.startswith("refused: Eve, a player at no endpoint, from 10.0.0.7 (once, at ")
     assert _format("problems", {"agents": [], "refused": []}) == "No agent of the league has problems."
+    waiting = {"agents": [], "refused": [], "waits_for": ["Bob (P01) in R1M1: try 2 of 4"]}
+    assert _format("problems", waiting) == "waits for Bob (P01) in R1M1: try 2 of 4"
 
 
 def test_a_player_that_cannot_be_added_is_refused_with_the_reason(served: list[str], command: Command) -> None:

@@ -67,6 +67,7 @@ async def test_a_silent_player_is_named_once_per_attempt_and_shorter_limits_once
         assert hall.manager.runner.waits_for == []
         await asyncio.sleep(2)
         assert hall.manager.runner.waits_for == [f"{name} (P01) in R1M1: try 1 of 4"]
+        assert (await hall.operate("problems"))["waits_for"] == hall.manager.runner.waits_for
         for tried in (2, 3):
             report("R1M1", 1, tried, [first.id])
         report("R1M1", 2, 2, [first.id])

@@ -410,7 +410,7 @@ def test_what_came_is_told_in_the_agents_own_words_made_harmless_and_short() -> 
     choice = found({"choice": "even"}, m.ChooseParityResponse).broken
     told = {one.rule: (one.came, one.expected) for one in choice}
     assert told["000-L0832"] == ('choice: got "even"', 'parity_choice: "even" or "odd"')
-    assert told["000-L0831"] == ("player_id: missing", 'text such as "P01"')
+    assert told["000-L0831"] == ("player_id: missing", 'text in the form "P01"')
     long = found(RESULT | {"result": JOIN | {"sender": "\x1b[31m" + "x" * 5_000}}).broken
     assert len(long[0].came) <= MAX_TEXT
     assert "\x1b" not in long[0].came

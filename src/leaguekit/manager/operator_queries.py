@@ -159,7 +159,8 @@ def _agents(league: League, _operation: Operation) -> dict[str, Any]:
 
 def _problems(league: League, _operation: Operation) -> dict[str, Any]:
     problems: dict[str, Any] = msgspec.to_builtins(find_problems(league))
-    return problems
+    # A player that is silent now has not lost anything yet.
+    return problems | {"waits_for": queries.waits_for(league)}
 
 
 def _move_origins(league: League, agent: Player | Referee) -> dict[str, Any]:

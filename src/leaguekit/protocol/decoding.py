@@ -302,7 +302,8 @@ def describe_schema(schema: Schema) -> str:
 def _described_text(schema: Schema) -> str:
     least, most = schema.get("minLength", 0), schema.get("maxLength")
     length = f" of {least} to {most} characters" if most is not None else ""
-    example = f" such as {shorten_json(schema['examples'][0])}" if "examples" in schema else ""
+    link = "in the form" if "pattern" in schema else "such as"
+    example = f" {link} {shorten_json(schema['examples'][0])}" if "examples" in schema else ""
     return f"text{length}{example}"
 
 

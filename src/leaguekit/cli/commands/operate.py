@@ -337,8 +337,9 @@ def _format_agents(agents: list[dict[str, Any]]) -> str:
 
 
 def _format_problems(answer: dict[str, Any]) -> str:
-    """The agents with problems, one per line, and the refused registrations."""
-    lines = []
+    """What the league waits for, the agents with problems, and the refused registrations, one per line."""
+    # A manager of an older release does not send it.
+    lines = [sanitize_line(f"waits for {reason}") for reason in answer.get("waits_for", ())]
     for one in msgspec.convert(answer, Problems).agents:
         since = f", no answer since {_local_time(one.unreachable_since)}" if one.unreachable_since else ""
         state = DEPARTURES.get(one.out or "", one.state.lower())
