@@ -79,6 +79,15 @@ def test_the_same_seed_makes_the_same_league_whatever_the_concurrency_and_the_st
     assert again["final_standings"] == seeded["final_standings"]
 
 
+def test_players_that_share_processes_play_the_same_league(seeded: dict[str, Any], tmp_path: Path) -> None:
+    again = played(*SIX, "--players-per-process", "4", "--data-dir", tmp_path)
+    assert again["final_standings"] == seeded["final_standings"]
+    assert again["moves"] == seeded["moves"]
+    # Each process has a log of its own.
+    logs = sorted(file.parent.name for file in tmp_path.glob("agents/*/players_*/log.jsonl"))
+    assert logs == ["players_P01_P04", "players_P05_P06"]
+
+
 RAISES = """
 def choose(ctx):
     if ctx.round_id == 2:

@@ -188,6 +188,31 @@ def test_a_run_goes_on_without_players_that_left_when_one_is_killed_and_when_it_
     assert json.loads(done.stdout)["matches"] == 15
 
 
+def test_players_that_share_a_process_go_on_when_it_is_killed_but_not_those_that_left(
+    command: Command,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    with Program("run", *LEAGUE, "--players-per-process", "3", "--data-dir", tmp_path) as program:
+        program.said("Round 2 of 5")
+        url = program.said(r"manager: (\S+)")[1]
+        (token,) = tmp_path.glob("agents/*/manager/admin_token")
+        here = ("--manager", url, "--admin-token-file", token)
+        assert command("pause", *here).code == 0
+        assert command("withdraw", "P02", *here).code == 0
+        agents = json.loads(command("agents", *here, "--json").out)["agents"]
+        endpoint = urlsplit(next(one["endpoint"] for one in agents if one["id"] == "P02"))
+        processes = psutil.Process(program.process.pid).children()
+        assert len(processes) == 5
+        next(one for one in processes if endpoint.port in _listened_at(one)).kill()
+        program.said(r"process of players 1 to 3 ended unexpectedly \(killed by SIGKILL\) and is started again")
+        assert command("resume", *here).code == 0
+        assert program.ended(90) == 0
+    # Those who play on lose nothing by it.
+    table = program.stdout[program.stdout.rindex("rank  player") :]
+    assert len(re.findall(r"^ +\d  P0\d ", table, re.MULTILINE)) == 6
+    assert not re.search(r"TIMEOUT|UNREACHABLE", program.stdout)
+
+
 def _listened_at(process: psutil.Process) -> set[int]:
     return {one.laddr.port for one in process.net_connections("tcp") if one.status == psutil.CONN_LISTEN}
 

@@ -29,8 +29,8 @@ _POLL_SECONDS = 0.01
 _MAX_DESCRIPTORS = 65_536
 # The modules that a command imports when it runs.
 _SHARED_IMPORTS = ("uvloop", "uvicorn.lifespan.on", "resource")
-# The commands of which there are several processes. Decoders for the messages of these roles are prepared.
-_ROLES: tuple[AgentRole, ...] = ("referee", "player")
+# The commands of which there are several processes. Decoders for the messages of their roles are prepared.
+_ROLES: dict[str, AgentRole] = {"referee": "referee", "player": "player", "players": "player"}
 
 
 def can_fork() -> bool:
@@ -78,9 +78,8 @@ def _prepare(command: str) -> None:
     for module in _SHARED_IMPORTS:
         with contextlib.suppress(ImportError):
             import_module(module)
-    for role in _ROLES:
-        if role == command:
-            prepare_decoders(role)
+    if command in _ROLES:
+        prepare_decoders(_ROLES[command])
 
 
 def _run_child(arguments: Sequence[str], kept_fds: Sequence[int], stderr_fd: int | None) -> NoReturn:

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO, Self
 
@@ -38,7 +39,7 @@ EXIT_IMPOSSIBLE = 2
 
 @dataclass(slots=True)
 class _Child:
-    sock: socket.socket
+    sockets: Sequence[socket.socket]
     arguments: tuple[str, ...]
     process: subprocess.Popen[bytes] | ForkedProcess
     # A file and not a pipe: a full pipe that is not read would block the agent.
@@ -49,6 +50,10 @@ class _Child:
     # Whether it has left the league, and is not started again.
     has_left: bool = False
     restarts: deque[float] = field(default_factory=deque)
+
+    def close_sockets(self) -> None:
+        for sock in self.sockets:
+            sock.close()
 
 
 class Processes:
@@ -77,7 +82,7 @@ class Processes:
         os.close(self._write)
         deadline = time.monotonic() + 10
         for child in self._children.values():
-            child.sock.close()
+            child.close_sockets()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.process.wait(max(0.1, deadline - time.monotonic()))
             if child.process.poll() is None:
@@ -97,46 +102,54 @@ class Processes:
     def start(
         self,
         name: str,
-        sock: socket.socket,
+        sockets: socket.socket | Sequence[socket.socket],
         *arguments: str,
         is_restartable: bool = True,
         secrets: dict[str, str] | None = None,
     ) -> None:
-        """Start a process. If it fails, it is started again only if ``is_restartable``.
+        """Start a process, which serves one socket or several. If it fails, it is started again only if
+        ``is_restartable``.
 
         ``secrets`` are passed in its environment, because all users of the machine can read arguments. Raises
         CommandError, and KeyboardInterrupt if Ctrl-C was pressed.
         """
         self.raise_interrupt()
         secrets = secrets or {}
+        sockets = [sockets] if isinstance(sockets, socket.socket) else sockets
         process: subprocess.Popen[bytes] | ForkedProcess
         try:
             stderr_file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the processes
             if not CAN_INHERIT:
-                host, port = sock.getsockname()[:2]
+                host, port = sockets[0].getsockname()[:2]
                 arguments = (*arguments, "--host", host, "--port", str(port))
-                sock.close()
+                for sock in sockets:
+                    sock.close()
             if self._forked and not secrets and can_fork():
                 stderr_fd = None if self._aloud else stderr_file.fileno()
+                numbers = [sock.fileno() for sock in sockets]
                 process = ForkedProcess(
-                    [*arguments, *_descriptor_options(sock.fileno(), self._read)],
-                    kept_fds=(sock.fileno(), self._read),
+                    [*arguments, *_descriptor_options(numbers, self._read)],
+                    kept_fds=(*numbers, self._read),
                     stderr_fd=stderr_fd,
                 )
             else:
-                process = self._spawn(sock, arguments, stderr_file, secrets)
+                process = self._spawn(sockets, arguments, stderr_file, secrets)
         except OSError as error:
             raise CommandError(f"{name} cannot be started: {error}") from None
-        self._children[name] = _Child(sock, arguments, process, stderr_file, is_restartable, secrets)
+        self._children[name] = _Child(sockets, arguments, process, stderr_file, is_restartable, secrets)
 
     def _spawn(
-        self, sock: socket.socket, arguments: tuple[str, ...], stderr_file: IO[bytes], secrets: dict[str, str]
+        self,
+        sockets: Sequence[socket.socket],
+        arguments: tuple[str, ...],
+        stderr_file: IO[bytes],
+        secrets: dict[str, str],
     ) -> subprocess.Popen[bytes]:
-        kept_fds = (sock.fileno(), self._read) if CAN_INHERIT else ()
-        options = _descriptor_options(*kept_fds) if CAN_INHERIT else ("--parent-fd", "0")
+        numbers = [sock.fileno() for sock in sockets] if CAN_INHERIT else []
+        options = _descriptor_options(numbers, self._read) if CAN_INHERIT else ("--parent-fd", "0")
         return subprocess.Popen(  # noqa: S603 - our own command
             [sys.executable, "-m", "leaguekit", *arguments, *options],
-            pass_fds=kept_fds,
+            pass_fds=(*numbers, self._read) if CAN_INHERIT else (),
             stdin=subprocess.DEVNULL if CAN_INHERIT else self._read,
             stdout=subprocess.DEVNULL,
             stderr=None if self._aloud else stderr_file,
@@ -163,7 +176,7 @@ class Processes:
                 news.append(f"{name} has left the league and is not started again")
             if child.has_left:
                 # Callers must not wait for an answer.
-                child.sock.close()
+                child.close_sockets()
                 continue
             why = self._describe_exit(child, code)
             if code == EXIT_IMPOSSIBLE or not child.is_restartable:
@@ -175,7 +188,7 @@ class Processes:
                 raise CommandError(f"{name} failed {MAX_RESTARTS + 1} times within a minute: {why}")
             child.restarts.append(now)
             try:
-                child.process = self._spawn(child.sock, child.arguments, child.stderr_file, child.secrets)
+                child.process = self._spawn(child.sockets, child.arguments, child.stderr_file, child.secrets)
             except OSError as error:
                 raise CommandError(f"{name} ended unexpectedly ({why}) and cannot be started again: {error}") from None
             news.append(f"{name} ended unexpectedly ({why}) and is started again")
@@ -194,5 +207,5 @@ class Processes:
         return child.stderr_file.read().decode(errors="replace")
 
 
-def _descriptor_options(socket_fd: int, parent_fd: int) -> tuple[str, ...]:
-    return "--socket-fd", str(socket_fd), "--parent-fd", str(parent_fd)
+def _descriptor_options(socket_fds: Sequence[int], parent_fd: int) -> tuple[str, ...]:
+    return "--socket-fd", ",".join(map(str, socket_fds)), "--parent-fd", str(parent_fd)

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,15 @@ from leaguekit.store.base import MEMORY
 from leaguekit.transport.server.server import CannotListen, listen
 
 STARTING_POLL_SECONDS = 0.02
+
+
+class Member(msgspec.Struct, frozen=True):
+    """One of the players of a process."""
+
+    name: str
+    strategy: str
+    port: int
+    wanted_id: str | None = None
 
 
 def open_sockets(options: argparse.Namespace, plan: RunPlan) -> dict[str, socket.socket]:
@@ -86,17 +95,48 @@ def start_agents(
         )  # fmt: skip
     out = asyncio.run(_wait_for_referees(plan, manager, processes))["players_out"]
     delay = ["--move-delay", str(plan.move_delay)] if plan.move_delay else []
-    for number, strategy in strategies.items():
+    of_players = [*shared, *seed, *delay, "--manager", manager, *own_game]
+    started = []
+    for number in strategies:
         name, wanted = f"player {number}", f"P{number:02d}"
         if wanted in out:
             sockets[name].close()
             program.print_notice(f"{name} is not started: {wanted} has left the league")
+        else:
+            started.append(number)
+    for numbers in _batches(started, plan.players_per_process, alone={n for n in started if f"player {n}" in seats}):
+        group = [f"player {number}" for number in numbers]
+        members = [
+            Member(names[name], strategies[number], ports[name], f"P{number:02d}")
+            for number, name in zip(numbers, group, strict=True)
+        ]
+        if len(members) > 1:
+            processes.start(
+                f"process of players {numbers[0]} to {numbers[-1]}", [sockets[name] for name in group], "players",
+                *of_players, "--members", msgspec.json.encode(members).decode(),
+            )  # fmt: skip
             continue
+        one, name = members[0], group[0]
         processes.start(
-            name, sockets[name], "player", *shared, *seed, *delay, "--manager", manager, "--strategy", strategy,
-            "--name", names[name], "--wanted-id", wanted, *own_game, secrets=seats.get(name),
+            name, sockets[name], "player", *of_players, "--strategy", one.strategy, "--name", one.name,
+            "--wanted-id", f"P{numbers[0]:02d}", secrets=seats.get(name),
         )  # fmt: skip
     return manager
+
+
+def _batches(numbers: Iterable[int], size: int, alone: Collection[int]) -> Iterator[list[int]]:
+    """The players of each process. Those with a secret of their own are ``alone``."""
+    batch: list[int] = []
+    for number in numbers:
+        if number in alone:
+            yield [number]
+            continue
+        batch.append(number)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _find_lost_tokens(plan: RunPlan, names: dict[str, str]) -> dict[str, str]:

@@ -67,6 +67,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     max_concurrent: int
     announce_lead: float
     move_delay: float = 0.0
+    players_per_process: int = 1
     data_dir: str
     seed: int | None = None
     ports: dict[str, int] = {}

@@ -108,7 +108,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     try:
         name, strategy = _load_strategy(options)
-        player = Player(options.name or name, _delayed(strategy, options.move_delay or 0))
+        player = Player(options.name or name, delayed(strategy, options.move_delay or 0))
     except (ValueError, LookupError, ImportError) as error:
         raise CommandError(str(error)) from None
     with restored_logging("leaguekit.player.agent") as log:
@@ -126,7 +126,7 @@ def add_move_delay_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _delayed(strategy: Strategy, seconds: float) -> Strategy:
+def delayed(strategy: Strategy, seconds: float) -> Strategy:
     """A strategy that waits before it answers, at most half of its time."""
     if not seconds:
         return strategy

@@ -6,6 +6,9 @@ import argparse
 import asyncio
 import contextlib
 import socket
+from collections.abc import Sequence
+
+import msgspec
 
 from leaguekit.agents.credentials import TokenOwner
 from leaguekit.agents.logs import log_to, silenced_logging
@@ -15,7 +18,10 @@ from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, add_data_dir_option, add_manager_option, program
 from leaguekit.cli.arguments import add_own_game_option
+from leaguekit.cli.commands.player import add_move_delay_option, delayed
+from leaguekit.cli.run_agents import Member
 from leaguekit.cli.tables import total_origins, warn_of_replaced_moves
+from leaguekit.league.commands.registration import HAS_LEFT
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.player import Player
 from leaguekit.player.strategies import STRATEGIES
@@ -54,8 +60,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default 127.0.0.1)")
     parser.add_argument("--port", metavar="BASE", type=int, default=8101, help="default 8101; 0 takes free ones")
     parser.add_argument("--seed", metavar="N", type=int, help="make the strategies' chance repeatable")
+    add_move_delay_option(parser)
     add_own_game_option(parser, ", if a strategy needs its rules")
     add_data_dir_option(parser, "default SHARED")
+    # For `league run`: the players, their sockets in the same order, and a pipe that closes when the parent ends.
+    parser.add_argument("--members", help=argparse.SUPPRESS)
+    parser.add_argument("--socket-fd", help=argparse.SUPPRESS)
+    parser.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -65,34 +76,52 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"{options.count} ports from {options.port} on go beyond 65535; take a lower --port, or 0")
     if options.count > 1 and without_codes(options.manager) != options.manager:
         raise CommandError("a seat is one player's: give the manager's URL without a code, or --count 1")
-    program.check_file_limit(FILES_PER_PLAYER * options.count)
+    members = _members_of(options)
+    program.check_file_limit(FILES_PER_PLAYER * len(members))
     try:
-        strategies = [load(name) for name in options.strategy.split(",")]
-        players = [
-            Player(f"{options.name} {number + 1}", strategies[number % len(strategies)])
-            for number in range(options.count)
-        ]
+        strategies = {name: load(name) for name in dict.fromkeys(one.strategy for one in members)}
+        delay = options.move_delay or 0
+        players = [Player(one.name, delayed(strategies[one.strategy], delay)) for one in members]
     except ValueError as error:
         raise CommandError(str(error)) from None
-    return program.run(lambda stop: _serve(options, players, stop))
+    return program.run(lambda stop: _serve(options, members, players, stop), options.parent_fd)
 
 
-async def _serve(options: argparse.Namespace, players: list[Player], stop: program.Stop) -> int:
+def _members_of(options: argparse.Namespace) -> list[Member]:
+    """The players of this process: those that `league run` names, or --count of them."""
+    if options.members is not None:
+        return msgspec.json.decode(options.members, type=list[Member])
+    strategies, base = options.strategy.split(","), options.port
+    return [
+        Member(f"{options.name} {number + 1}", strategies[number % len(strategies)], base and base + number)
+        for number in range(options.count)
+    ]
+
+
+async def _serve(
+    options: argparse.Namespace, members: Sequence[Member], players: Sequence[Player], stop: program.Stop
+) -> int:
     with contextlib.ExitStack() as opened:
-        sockets = [
-            opened.enter_context(contextlib.closing(listen(options.host, options.port and options.port + number)))
-            for number in range(len(players))
-        ]
+        if options.socket_fd is not None:
+            sockets = [socket.socket(fileno=int(number)) for number in options.socket_fd.split(",")]
+        else:
+            sockets = [opened.enter_context(contextlib.closing(listen(options.host, one.port))) for one in members]
         caller = HttpCaller(AddressPolicy.only(options.manager))
         world = World(caller, options.data_dir)
         group = _PlayerGroup(
             [
                 PlayerAgent(
-                    player, world, options.manager, program.url_of_socket(sock, options.manager), seed=options.seed
+                    player,
+                    world,
+                    options.manager,
+                    program.url_of_socket(sock, options.manager),
+                    seed=options.seed,
+                    wanted_id=member.wanted_id,
                 )
-                for player, sock in zip(players, sockets, strict=True)
+                for member, player, sock in zip(members, players, sockets, strict=True)
             ],
             sockets,
+            None if options.members is None else (members[0].wanted_id, members[-1].wanted_id),
         )
         try:
             return await group.serve(stop)
@@ -101,11 +130,20 @@ async def _serve(options: argparse.Namespace, players: list[Player], stop: progr
 
 
 class _PlayerGroup:
-    """Many players behind one server, distinguished by the port at which they are called."""
+    """Many players behind one server, distinguished by the port at which they are called.
 
-    def __init__(self, agents: list[PlayerAgent], sockets: list[socket.socket]) -> None:
+    ``ids`` are those of the first and the last player that `league run` starts. Then it is an error if the league
+    refuses a player that has not left it.
+    """
+
+    def __init__(
+        self, agents: list[PlayerAgent], sockets: list[socket.socket], ids: tuple[str | None, str | None] | None
+    ) -> None:
         self._agents = agents
         self._sockets = sockets
+        self._is_of_run = ids is not None
+        # Processes must not share a log.
+        self._log_name = "players" if ids is None else f"players_{ids[0]}_{ids[1]}"
         self._by_port = {sock.getsockname()[1]: agent for agent, sock in zip(agents, sockets, strict=True)}
         # A few register one after the other, so that their ids are in the order of their names.
         slots = MAX_CONCURRENT_REGISTRATIONS if len(agents) > MAX_CONCURRENT_REGISTRATIONS else 1
@@ -149,20 +187,21 @@ class _PlayerGroup:
         moves = {agent.player.name: agent.origins for agent in self._agents}
         program.print_notice(f"Moves since they were started: {total_origins(moves.values())}")
         warn_of_replaced_moves(moves)
-        return 1 if self._refusals else 0
+        return 1 if self._refusals and not self._is_of_run else 0
 
     async def _play_league(self, progress: asyncio.Task[None]) -> None:
         # Two hundred players would log the same two hundred times.
         with silenced_logging():
             await asyncio.gather(*map(self._register, self._agents))
         progress.cancel()
-        if not self._registered:
-            raise CommandError(self._refusals[0])
+        unexpected = [why for why in self._refusals if HAS_LEFT not in why] if self._is_of_run else []
+        if unexpected or not self._registered:
+            raise CommandError((unexpected or self._refusals)[0])
         program.print_notice(f"{self._registered} players are registered")
         registered = [agent for agent in self._agents if agent.identity is not None]
         # One log for all players: the match and the conversation in a record show whose it is.
-        folder = registered[0].registrar.folder(registered[0].league_id).with_name("players")
-        with log_to(folder / "log.jsonl", "players"):
+        folder = registered[0].registrar.folder(registered[0].league_id).with_name(self._log_name)
+        with log_to(folder / "log.jsonl", self._log_name):
             await asyncio.gather(*(agent.finished.wait() for agent in registered))
 
     async def _register(self, agent: PlayerAgent) -> None:

@@ -1,4 +1,4 @@
-"""``league run``: a whole league on this machine, from registration to champion, with one process per agent."""
+"""``league run``: a whole league on this machine, from registration to champion, in processes of agents."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ EXAMPLES = """examples:
   league run --game tic_tac_toe --move-delay 1     slowly enough to watch
   league run --players 16 --format 'knockout(third_place=true)' --title "Winter Cup"
   league run --players 100 --format swiss          seven rounds instead of ninety-nine
+  league run --players 200 --players-per-process 10     200 players in 20 processes
   league run --config league.toml                  settings from a file (docs/settings.md lists them)
   league run --json                                one JSON object at the end, for programs
   league run --resume SHARED/agents/…/manager/league.db     go on with a league that was broken off
@@ -66,6 +67,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=at_least(2),
         help=f"default {DEFAULT_PLAYERS}, or as many as --strategies if these are three or more",
+    )
+    parser.add_argument(
+        "--players-per-process",
+        metavar="N",
+        type=at_least(1),
+        help="default 1; a league takes about two thirds of the processor time with 10, but a strategy that blocks "
+        "holds up the others of its process",
     )
     parser.add_argument("--referees", metavar="N", type=at_least(1), help="default 2")
     add_game_option(parser)
@@ -150,6 +158,7 @@ def new_plan(options: argparse.Namespace) -> RunPlan:
         max_concurrent=MAX_CONCURRENT if options.max_concurrent is None else options.max_concurrent,
         announce_lead=settings.announce_lead if "announce_lead" in requested_settings(options) else 0.0,
         move_delay=options.move_delay or 0.0,
+        players_per_process=options.players_per_process or 1,
         data_dir=str((options.data_dir or Path("SHARED")).absolute()),
         seed=options.seed,
         profile=settings.profile,
@@ -200,8 +209,8 @@ def _check_own_strategies(plan: RunPlan) -> None:
 
 def _resumed_plan(options: argparse.Namespace) -> RunPlan:
     """The plan of a league that is resumed, from its store."""
-    for name in ("players", "referees", "game", "strategies", "seed", "port", "announce_lead", "move_delay",
-                 "max_concurrent", "league_id", "store", "profile", "config", "title",
+    for name in ("players", "players_per_process", "referees", "game", "strategies", "seed", "port", "announce_lead",
+                 "move_delay", "max_concurrent", "league_id", "store", "profile", "config", "title",
                  "format", "rounds", "seeding"):  # fmt: skip
         if getattr(options, name) is not None:
             option = f"--{name.replace('_', '-')}"
