@@ -13,9 +13,13 @@ class Tasks(set[asyncio.Task[Any]]):
     def __init__(self, on_error: Callable[[BaseException], None]) -> None:
         super().__init__()
         self._on_error = on_error
+        # Before Python 3.12, to ask for the running loop is a system call.
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = asyncio.create_task(work)
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        task = self._loop.create_task(work)
         self.add(task)
         task.add_done_callback(self._end)
         return task

@@ -57,8 +57,10 @@ class ManagerClient:
         self._world = world
         self._manager_url = without_codes(manager_url)
         self._registrar = registrar
-        # By match, the task that waits for the delay before it sends the progress.
-        self._waiting: dict[MatchRunner, asyncio.Task[None]] = {}
+        # The matches with a new stage or turn, in the order of the times at which their progress is due. One timer
+        # serves them all, because most of them are over before.
+        self._due: dict[MatchRunner, float] = {}
+        self._due_timer: asyncio.TimerHandle | None = None
         self._tasks = Tasks(lambda error: log.error("progress is not reported", exc_info=error))
         # After the league's end the manager may have stopped for good.
         self.league_is_over = False
@@ -91,17 +93,28 @@ class ManagerClient:
 
     def schedule_progress(self, runner: MatchRunner) -> None:
         """Send the progress of a match after a delay. To be called at every new stage and turn."""
-        if runner not in self._waiting:
-            self._waiting[runner] = self._tasks.start(self._send_progress(runner))
+        if runner not in self._due:
+            loop = asyncio.get_running_loop()
+            due_at = self._due[runner] = loop.time() + PROGRESS_DELAY_SECONDS
+            if self._due_timer is None:
+                self._due_timer = loop.call_at(due_at, self._send_due, loop)
 
     def cancel_progress(self, runner: MatchRunner) -> None:
         """Send no progress of a match that is over."""
-        if (task := self._waiting.pop(runner, None)) is not None:
-            task.cancel()
+        self._due.pop(runner, None)
+
+    def _send_due(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Send the progress that is due, and set the timer for the next."""
+        self._due_timer = None
+        now = loop.time()
+        for runner, due_at in list(self._due.items()):
+            if due_at > now:
+                self._due_timer = loop.call_at(due_at, self._send_due, loop)
+                return
+            del self._due[runner]
+            self._tasks.start(self._send_progress(runner))
 
     async def _send_progress(self, runner: MatchRunner) -> None:
-        await asyncio.sleep(PROGRESS_DELAY_SECONDS)
-        del self._waiting[runner]
         identity = self._identity()
         if not identity.derived:
             return
@@ -112,6 +125,8 @@ class ManagerClient:
             log.debug("progress is not reported: %s", failure)
 
     async def close(self) -> None:
+        if self._due_timer is not None:
+            self._due_timer.cancel()
         await cancel(*self._tasks)
 
     async def send_transcript(self, transcript: WrittenTranscript) -> None:

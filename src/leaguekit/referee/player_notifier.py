@@ -27,6 +27,7 @@ class PlayerNotifier:
         self._client = client
         self._seats = seats
         self._transcript = transcript
+        self._loop = asyncio.get_running_loop()
         self._posts: set[asyncio.Task[None]] = set()
         # By player, set when the last message to it has been sent.
         self._sent: dict[Side, asyncio.Event] = {}
@@ -40,7 +41,7 @@ class PlayerNotifier:
         """Post a message when the one before it has been sent."""
         before, sent = self._sent.get(side), asyncio.Event()
         self._sent[side] = sent
-        post = asyncio.create_task(self._post(side, message, seconds, before, sent))
+        post = self._loop.create_task(self._post(side, message, seconds, before, sent))
         self._posts.add(post)
         post.add_done_callback(self._posts.discard)
 
@@ -65,7 +66,7 @@ class PlayerNotifier:
             await before.wait()
         player_id = self._seats[side].player_id
         self._transcript.add("sent", player_id, message)
-        timer = asyncio.get_running_loop().call_later(SENT_AFTER_SECONDS, sent.set)
+        timer = self._loop.call_later(SENT_AFTER_SECONDS, sent.set)
         try:
             await self._client.notify(side, message, seconds)
         except (CallFailed, CallerLate) as failure:

@@ -41,7 +41,7 @@ _HEADERS = {
 
 
 class HttpCaller:
-    """Calls agents over HTTP, only at addresses that the policy allows."""
+    """Calls agents over HTTP, only at addresses that the policy allows. All calls are made in one event loop."""
 
     def __init__(
         self,
@@ -75,10 +75,10 @@ class HttpCaller:
         if seconds <= 0:
             raise TimedOut(f"{target.display_url} was not called: there was no time left")
         host = target.host
-        loop = asyncio.get_running_loop()
         deadlines = self._deadlines
-        if deadlines is None or deadlines.loop is not loop:
-            deadlines = self._deadlines = DeadlineTimer(loop)
+        if deadlines is None or deadlines.loop.is_closed():
+            deadlines = self._deadlines = DeadlineTimer(asyncio.get_running_loop())
+        loop = deadlines.loop
         now = loop.time()
         deadline = deadlines.start(now, seconds, target.display_url)
         try:
@@ -215,6 +215,7 @@ class HttpCaller:
         if connection.closed or not connection.keep_alive or connection.transport.get_write_buffer_size():
             connection.abort()
             return
+        connection.is_proven = connection.is_reused
         connection.is_reused = True
         connection.idle_since = loop.time()
         connection.host.idle.append(connection)

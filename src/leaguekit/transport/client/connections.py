@@ -19,6 +19,9 @@ from leaguekit.transport.descriptors import local_fault
 
 MAX_HEAD_BYTES = 32_768
 IDLE_SECONDS = 4.0  # uvicorn closes an idle connection after 5
+# For this time a connection that was used twice is not checked for input. The event loop notices almost every close
+# before the next call, and the check is a system call.
+UNCHECKED_SECONDS = 0.5
 # The maximum ratio of received bytes to bytes of the body. Small chunks have more overhead than content.
 WIRE_BYTES_PER_BODY_BYTE = 8
 # The maximum number of pieces of an answer; one more is allowed per this number of bytes. A piece takes 3 µs to read.
@@ -65,8 +68,11 @@ class HostPool:
         idle = self.idle
         while idle:
             connection = idle.pop()
-            # Input on an idle connection means that the peer has closed it or sent unexpected data.
-            if now - connection.idle_since < IDLE_SECONDS and not connection.closed and not connection.has_input():
+            seconds = now - connection.idle_since
+            # Input on an idle connection means that the peer has closed it or sent unexpected data. A peer that closes
+            # after every answer without saying so never gets as far as a second one.
+            is_unchecked = connection.is_proven and seconds < UNCHECKED_SECONDS
+            if seconds < IDLE_SECONDS and not connection.closed and (is_unchecked or not connection.has_input()):
                 return connection
             connection.abort()
         return None
@@ -102,6 +108,8 @@ class Connection(asyncio.Protocol):
         self.close_reason = "closed the connection without an answer"
         self.keep_alive = False
         self.is_reused = False
+        # Whether it was answered again after it had been kept.
+        self.is_proven = False
         self.idle_since = 0.0
         self.received_bytes = 0
         # The last data of an answer that is being parsed.

@@ -12,9 +12,9 @@ which it has no tool are not sent to it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from time import monotonic
 from typing import Any, NamedTuple
 
 import msgspec
@@ -85,7 +85,7 @@ class McpCaller:
         self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576, headers: Headers = ()
     ) -> HttpAnswer:
         """As ``Caller.post``."""
-        started_at = asyncio.get_running_loop().time()
+        started_at = monotonic()
         plain: HttpAnswer | None = None
         if url not in self._servers:
             plain = await self._caller.post(url, body, seconds, max_bytes, headers)
@@ -94,7 +94,7 @@ class McpCaller:
         call = _read_request(body)
         if call is None:
             return plain or await self._caller.post(url, body, seconds, max_bytes, headers)
-        seconds_left = seconds - (asyncio.get_running_loop().time() - started_at)
+        seconds_left = seconds - (monotonic() - started_at)
         if seconds_left <= 0:
             raise TimedOut(f"{url.partition('?')[0]} left no time to be called by MCP", connected=True)
         return await self._by_mcp(url, call, seconds_left, max_bytes, plain)
@@ -113,7 +113,7 @@ class McpCaller:
         except (RpcRefusal, ProtocolError) as error:
             # It only looked like an MCP server, or is one no longer.
             self._servers.discard(url)
-            self._retry_at[url] = asyncio.get_running_loop().time() + MCP_RETRY_SECONDS
+            self._retry_at[url] = monotonic() + MCP_RETRY_SECONDS
             return plain or HttpAnswer(200, failure(call.id, RpcError(_INTERNAL_ERROR, str(error)[:200], None)))
         self._servers.add(url)
         try:
