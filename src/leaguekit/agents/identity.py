@@ -16,6 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 from leaguekit.agents.tasks import cancel
 from leaguekit.agents.world import World
 from leaguekit.protocol import tokens
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.ids import Role
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
@@ -118,7 +119,7 @@ class IdentityFiles:
         try:
             content = self._world.files.read(path)
             return None if content is None else msgspec.json.decode(content, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except DECODE_ERRORS as error:
             log.warning("%s is left aside: %s", path, error)
             self.read_error = f"{path} cannot be read: {error}."
         except StoreError as error:

@@ -20,6 +20,7 @@ from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager_client import ManagerClient, admin_token
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.stored_plans import RunPlan
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.ids import Role
 from leaguekit.store.base import MEMORY
 from leaguekit.transport.server.server import CannotListen, listen
@@ -150,7 +151,7 @@ def _find_lost_tokens(plan: RunPlan, names: dict[str, str]) -> dict[str, str]:
                 lost[name] = f"{file} holds no token"
         except OSError as error:
             lost[name] = f"{file} cannot be read: {error.strerror}"
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except DECODE_ERRORS as error:
             lost[name] = f"{file} cannot be read: {error}"
     return lost
 

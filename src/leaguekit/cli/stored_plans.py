@@ -23,6 +23,7 @@ from leaguekit.cli.stores import decode_event, describe_missing_events, iterate_
 from leaguekit.league import events as e
 from leaguekit.league.settings import CHANGEABLE, Settings, changed_settings
 from leaguekit.protocol import times
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.fields import Profile
 from leaguekit.store.base import EventLog, LogReader, StoreError, redact_address
 
@@ -105,7 +106,7 @@ async def _read_listening(store: str | Path) -> Listening:
         return Listening()
     try:
         return Listening() if kept is None else msgspec.json.decode(kept, type=Listening)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         again = "say it again with --host, --port and --allow"
         raise CommandError(f"the store does not say readably where the manager listens ({error}): {again}") from None
 
@@ -117,7 +118,7 @@ async def read_settings(log: LogReader) -> Settings | None:
         return None
     try:
         created = e.decode(first[0].event)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise CommandError(f"event 1 of the store cannot be read: {error}") from None
     if not isinstance(created, e.LeagueCreated):
         raise CommandError("the store does not begin with a league's creation; `league verify` checks it")
@@ -168,7 +169,7 @@ async def resolve_start_plan(log: EventLog, when: tuple[int, int] | None, time_o
     is_asked = when is not None or time_of_day is not None
     try:
         before = StartPlan() if kept is None else msgspec.json.decode(kept, type=StartPlan)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         if not is_asked:
             again = "say it again with --start-when or --start-at"
             raise CommandError(f"the store does not say readably when the league starts ({error}): {again}") from None
@@ -234,7 +235,7 @@ async def read_run_plan(store: str) -> RunPlan:
         raise CommandError(f"{redact_address(store)} was not made by `league run`. {by_hand}")
     try:
         return msgspec.json.decode(kept, type=RunPlan)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise CommandError(
             f"{redact_address(store)} does not say readably what is to be resumed ({error}). {by_hand}"
         ) from None

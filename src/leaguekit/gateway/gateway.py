@@ -38,6 +38,7 @@ from leaguekit.league.commands.registration import SEATS_ONLY
 from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.player.relay import GIVE, TAKE, RelayGiveRequest, RelayTakeRequest, endpoint_id
 from leaguekit.protocol import codes
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import DisplayName
 from leaguekit.protocol.methods import PING
@@ -427,7 +428,7 @@ class Gateway:
         content = self._world.files.read(self._file())
         try:
             return {} if content is None else msgspec.json.decode(content, type=dict[str, _SavedSeat])
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except DECODE_ERRORS as error:
             log.warning("%s is ignored: %s", self._file(), error)
             return {}
 

@@ -22,7 +22,7 @@ STATUS_SECONDS = 5.0
 
 
 class StartCondition(Struct):
-    """The league begins when as many agents are registered."""
+    """The league begins when these numbers of agents are registered."""
 
     players: int
     referees: int

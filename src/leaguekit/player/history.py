@@ -17,6 +17,7 @@ from leaguekit.agents.identity import UNNAMED_LEAGUE, Identity
 from leaguekit.agents.world import World
 from leaguekit.player.context import PastMatch, UsageReporter, record_of
 from leaguekit.player.definition import PlayerDefinition
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.messages import OwnRecord
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import AppendFile, Files
@@ -146,6 +147,6 @@ def _read(content: bytes) -> list[PastMatch]:
     for line in content.splitlines():
         try:
             matches.append(_decoder.decode(line))
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except DECODE_ERRORS:
             break
     return matches

@@ -29,6 +29,7 @@ from leaguekit.agents.tasks import cancel
 from leaguekit.agents.world import World
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.caller_checks import CallerVerifier
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
 from leaguekit.store.base import StoreError
@@ -191,7 +192,7 @@ def _load_secret(world: World, path: Path) -> str:
     try:
         if content := world.files.read(path):
             return msgspec.json.decode(content, type=str)
-    except (StoreError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (StoreError, *DECODE_ERRORS) as error:
         log.warning("%s is left aside: %s", path, error)
     secret = world.entropy(SECRET_BYTES).hex()
     try:

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-import msgspec
-
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.backups import copy_store, first_event
 from leaguekit.store.base import MEMORY, is_postgres, redact_address
@@ -92,7 +91,7 @@ def read_league_id(store: Path) -> str:
     """The id of the league in a store."""
     try:
         created = e.decode(first_event(store))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise CommandError(f"event 1 of {store} cannot be read: {error}; `league verify` checks it") from None
     if not isinstance(created, e.LeagueCreated):
         raise CommandError(f"{store} does not begin with a league's creation; `league verify` checks it")

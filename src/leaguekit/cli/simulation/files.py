@@ -13,6 +13,7 @@ from msgspec import Raw, Struct
 
 from leaguekit.cli import CommandError
 from leaguekit.cli.tables import csv_row
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.sim.comparison.leagues import LeagueTotals
 from leaguekit.sim.comparison.pairs import PairedTest
 from leaguekit.sim.comparison.parts import SimulationSetup
@@ -103,7 +104,7 @@ def load(path: Path, begun: SavedSimulation) -> SavedSimulation | None:
         raise CommandError(f"--resume {path} cannot be read: {error.strerror}") from None
     try:
         file = msgspec.json.decode(content, type=_File)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         raise CommandError(
             f"--resume {path} is not a simulation, or is damaged: name another file, or remove it to begin again"
         ) from None

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from leaguekit.match.move_messages import CALL_TYPES, DOCUMENTED
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import check_text, encode, shorten_json
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER
@@ -128,7 +129,7 @@ def read_request(body: bytes, path: str = "") -> Incoming | None:
         if isinstance(outer.method, str) and isinstance(outer.params, dict):
             return _read_call(outer.method, outer.params, bytes(outer.id) or None)
         bare = msgspec.json.decode(body, type=Json)
-    except (ProtocolError, msgspec.DecodeError, RecursionError):
+    except (ProtocolError, *DECODE_ERRORS):
         return None
     if outer.method is not None or (kind := _message_kind(bare, path)) is None:
         return None

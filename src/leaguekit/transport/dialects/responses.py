@@ -68,7 +68,7 @@ def find_answer(
     try:
         check_text(body, UNSCANNED_BYTES)
         value = msgspec.json.decode(body)
-    except (ProtocolError, msgspec.DecodeError, RecursionError):
+    except (ProtocolError, *DECODE_ERRORS):
         return NoUsableAnswer(f"no JSON: {shorten_json(body[:100].decode(errors='replace'))}")
     if not isinstance(value, dict):
         return NoUsableAnswer(f"no object: {shorten_json(value)}")
@@ -102,7 +102,7 @@ def find_objects(body: bytes) -> list[Json]:
     try:
         check_text(body, UNSCANNED_BYTES)
         value = msgspec.json.decode(body)
-    except (ProtocolError, msgspec.DecodeError, RecursionError):
+    except (ProtocolError, *DECODE_ERRORS):
         return []
     if not isinstance(value, dict):
         return []
