@@ -63,4 +63,5 @@ class RockPaperScissors(Game[Position]):
     def move_rater(self, known: Knowledge) -> Callable[[Any], float]:
         """Beat the most frequent choice. A draw against it is better than a loss."""
         choices = known.choices()
-        return lambda throw: 3 * choices.count(BEATS.get(throw)) + choices.count(throw)
+        counts: dict[str | None, int] = {throw: choices.count(throw) for throw in BEATS}
+        return lambda throw: 3 * counts.get(BEATS.get(throw), 0) + counts.get(throw, 0)
