@@ -39,7 +39,7 @@ class Played(NamedTuple):
     async def _store(self, path: Path) -> None:
         log = await SqliteLog.open(path)
         log.append(self.log)
-        await asyncio.gather(*(log.keep(name, text) for name, text in self.kept.items()))
+        await asyncio.gather(*(log.write_document(name, text) for name, text in self.kept.items()))
         await log.close()
 
 
@@ -104,7 +104,7 @@ class Transcripts:
         for body in self._bodies:
             transcript = of_type(MatchTranscript, decode(body))
             await self._hall.manager.reports.keep_transcript(transcript, transcript.match_id)
-        return Played([*self._hall.log.disk.events], dict(self._hall.log.disk.kept))
+        return Played([*self._hall.log.content.events], dict(self._hall.log.content.documents))
 
 
 @functools.cache

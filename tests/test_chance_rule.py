@@ -56,7 +56,7 @@ async def league_with_noise(root: Path) -> list[bytes]:
         await hall.fill("random", "random", "random")
         await hall.operate("start")
         await hall.end()
-        return [*hall.log.disk.events]
+        return [*hall.log.content.events]
 
 
 def test_what_chance_gives_follows_from_the_seed_of_the_league_and_the_step(tmp_path: Path) -> None:

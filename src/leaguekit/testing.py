@@ -44,7 +44,7 @@ from leaguekit.protocol.ids import player_id
 from leaguekit.protocol.messages import MatchResultReport, Standing, TranscriptEntry
 from leaguekit.referee.match_runner import MatchRunner
 from leaguekit.referee.referee import RefereeAgent
-from leaguekit.sim.files import Drive, MemoryFiles
+from leaguekit.sim.files import MemoryFiles, SimulatedDisk
 from leaguekit.sim.processes import Process, ProcessLoop
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
@@ -214,7 +214,7 @@ class _TestNetwork:
     def __init__(self, loop: ProcessLoop, seed: int) -> None:
         self._network = MemoryNetwork()
         self._loop = loop
-        self._files = MemoryFiles(Drive(), Process(loop, "test"))
+        self._files = MemoryFiles(SimulatedDisk(), Process(loop, "test"))
         self._random = Random(seed)  # noqa: S311 - it must be reproducible
 
     def _world(self) -> World:

@@ -31,8 +31,8 @@ from leaguekit.protocol import times
 from leaguekit.protocol.decoding import violations
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop
-from leaguekit.store.base import SharedLog, StoreError
-from leaguekit.store.memory import MemoryDisk, MemoryLog
+from leaguekit.store.base import StoreError, TakeoverLog
+from leaguekit.store.memory import MemoryLog, MemoryLogContent
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Handler, Peer
 from leaguekit.transport.memory import ExchangeTimes, MemoryCaller, MemoryNetwork
@@ -92,8 +92,8 @@ class Arrival(NamedTuple):
 class HeldLog(MemoryLog):
     """A log that commits nothing while it is held, and fails every write once it is broken."""
 
-    def __init__(self, disk: MemoryDisk | None = None) -> None:
-        super().__init__(disk)
+    def __init__(self, content: MemoryLogContent | None = None) -> None:
+        super().__init__(content)
         self._held = False
         self._broken = False
 
@@ -123,7 +123,7 @@ class HeldLog(MemoryLog):
             super()._commit()
 
 
-class AwayLog(HeldLog, SharedLog):
+class AwayLog(HeldLog, TakeoverLog):
     """A log in a database, which is away while it is held."""
 
     def __init__(self) -> None:
@@ -336,7 +336,7 @@ class Hall:
 
     async def restart(self) -> None:
         """Start a manager with what the one before left on the disk."""
-        self.log = type(self.log)(self.log.disk)
+        self.log = type(self.log)(self.log.content)
         self.manager = self._make(self.log)
         await self._open()
 

@@ -28,10 +28,10 @@ class _FullDisk(Disk):
     def __init__(self, is_full: Callable[[], bool]) -> None:
         self._is_full = is_full
 
-    def grow(self, path: Path, *, kept: bytes) -> AppendFile:
+    def open_to_append(self, path: Path, content: bytes) -> AppendFile:
         if self._is_full():
             raise StoreError(f"{path} cannot be written: No space left on device.")
-        return _FullFile(super().grow(path, kept=kept), self._is_full)
+        return _FullFile(super().open_to_append(path, content), self._is_full)
 
 
 class _FullFile:
@@ -65,7 +65,7 @@ class _DiskHall(Hall):
         return replace(super().world(name), files=full)
 
     def recorded(self, kind: type[e.Event]) -> list[Any]:
-        return [event for text in self.log.disk.events if isinstance(event := e.decode(text), kind)]
+        return [event for text in self.log.content.events if isinstance(event := e.decode(text), kind)]
 
 
 async def _thinks(kind: str) -> None:

@@ -17,7 +17,7 @@ from leaguekit.manager.rounds.returning_agents import MAX_RETURN_SECONDS
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.protocol import tokens
 from leaguekit.sim.loop import run
-from leaguekit.store.memory import MemoryDisk, MemoryLog
+from leaguekit.store.memory import MemoryLog, MemoryLogContent
 from leaguekit.transport.base import Peer
 from tests.agents.leagues import (
     LEAGUE,
@@ -208,7 +208,7 @@ async def test_the_end_of_a_round_that_not_everybody_heard_of_is_told_again_with
             assert told[1].params["round_id"] == 1
             assert [row["points"] for row in told[0].params["standings"]] == [3, 3, 0, 0]
         # Now everybody knows, and that is known as well.
-        await hall.until(lambda: hall.log.disk.kept["told"] == b"1")
+        await hall.until(lambda: hall.log.content.documents["told"] == b"1")
         await again(hall)
         back = hall.now
         await asyncio.sleep(5)
@@ -410,7 +410,7 @@ async def test_a_manager_that_cannot_read_who_was_told_tells_all_again(tmp_path:
         await hall.operate("start")
         await hall.end()
         await hall.crash()
-        hall.log.disk.kept[NOTIFIED_KEY] = b"zzz"
+        hall.log.content.documents[NOTIFIED_KEY] = b"zzz"
         before = len(hall.sent("LEAGUE_COMPLETED"))
         await hall.restart()
         await hall.end()
@@ -563,8 +563,8 @@ STRATEGIES = ("random", "frequency", "history_based", "alternating", "always_eve
 class _Mortal(MemoryLog):
     """A log that writes each append by itself, and dies at one, before or after the write: nobody hears of either."""
 
-    def __init__(self, disk: MemoryDisk | None = None, at: int = 0, *, written: bool = False) -> None:
-        super().__init__(disk)
+    def __init__(self, content: MemoryLogContent | None = None, at: int = 0, *, written: bool = False) -> None:
+        super().__init__(content)
         self._left = at
         self._written = written
         self.died = asyncio.Event()
@@ -575,7 +575,7 @@ class _Mortal(MemoryLog):
             self._left -= 1
             if self._left == 0:
                 if self._written:
-                    self.disk.events += one[1]
+                    self.content.events += one[1]
                 self.died.set()
             if self.died.is_set():
                 return

@@ -18,7 +18,7 @@ import pytest
 
 from leaguekit.cli import stores
 from leaguekit.store import backups, sqlite_schema
-from leaguekit.store.head import head_path, read_head
+from leaguekit.store.head_file import head_path, read_head
 from leaguekit.store.sqlite import SqliteLog
 from tests.cli.conftest import CommandResult
 from tests.played import Played, played

@@ -32,7 +32,7 @@ def keep(store: Path, *arguments: str, content: bytes | None = None) -> None:
     async def write() -> None:
         log = await open_log(store)
         if content is not None:
-            await log.keep(stored_plans.LISTENING, content)
+            await log.write_document(stored_plans.LISTENING, content)
         else:
             options = options_for(*arguments)
             await stored_plans.recall_listening(options, store)

@@ -177,14 +177,14 @@ def test_a_league_in_progress_is_reported_beside_its_manager(command: Command, t
     async def main() -> tuple[CommandResult, CommandResult]:
         log = await SqliteLog.open(tmp_path / "league.db")
         log.append(play.log)
-        await log.keep("run", b"{}")
+        await log.write_document("run", b"{}")
         try:
             first = await asyncio.to_thread(command, "report", tmp_path / "league.db", "--out", tmp_path / "report")
             assert "In the lead" in (tmp_path / "report" / "index.html").read_text()
             before = len(play.log)
             play.record("R1M2")
             log.append(play.log[before:])
-            await log.keep("run", b"{}")
+            await log.write_document("run", b"{}")
             return first, await asyncio.to_thread(
                 command, "report", tmp_path / "league.db", "--out", tmp_path / "report", "--json"
             )

@@ -20,7 +20,7 @@ import pytest
 from leaguekit.cli import main
 from leaguekit.league.settings import Settings
 from leaguekit.player.strategies import STRATEGIES, strategies_for
-from leaguekit.sim.comparison.direct import DirectLeague, Entrant
+from leaguekit.sim.comparison.offline_league import Entrant, OfflineLeague
 from tests.cli.test_cli import league
 
 
@@ -104,7 +104,7 @@ def test_one_league_seats_strategies_as_named_and_shows_its_table(capsys: pytest
     assert "1 league of even_odd (seed 7), 3 matches in " in out
     figures = json.loads(simulated(capsys, *arguments, "--json")[1])
     entrants = [Entrant("any", STRATEGIES[name]) for name in ("frequency", "random", "frequency")]
-    table = DirectLeague(Settings(league_id="any", game_type="even_odd"), entrants).play(7)
+    table = OfflineLeague(Settings(league_id="any", game_type="even_odd"), entrants).play(7)
     assert [(row["player_id"], row["rank"], row["points"]) for row in figures["players"]] == [
         (row.player_id, row.rank, row.points) for row in table
     ]

@@ -131,7 +131,7 @@ def test_a_league_in_postgresql_is_looked_into_like_any_other(command: Command, 
         log = await open_log(postgres_url)
         await log.append(league.log)
         for name, text in league.kept.items():
-            await log.keep(name, text)
+            await log.write_document(name, text)
         await log.close()
 
     asyncio.run(write())

@@ -273,8 +273,8 @@ async def test_the_code_outlives_the_manager_and_only_its_verifier_is_in_the_log
         code = await hall.manager.provide_referee_code(None)
         assert kept == {"referee_code": code}
     assert code is not None
-    assert not any(code.encode() in event for event in log.disk.events)
-    async with Hall(tmp_path, log=MemoryLog(log.disk)) as hall:
+    assert not any(code.encode() in event for event in log.content.events)
+    async with Hall(tmp_path, log=MemoryLog(log.content)) as hall:
         assert await hall.manager.provide_referee_code(code) == code
         assert (await register_from(hall, "referee", 1, f"referee={code}"))["referee_id"] == "REF01"
         # Its file is lost, or is that of another league. The code is still valid, but cannot be shown.
@@ -343,7 +343,7 @@ async def test_with_a_seat_an_unmodified_agent_comes_back_as_itself_from_anywher
         now = await register_from(hall, "player", 1, f"seat={first.lower()}", host="192.168.3.4")
         assert (now["player_id"], now["auth_token"] == was["auth_token"]) == ("P01", False)
         assert_rejected(await register_from(hall, "player", 3))
-        assert not any(one.encode() in event for event in hall.log.disk.events for one in (first, second))
+        assert not any(one.encode() in event for event in hall.log.content.events for one in (first, second))
 
 
 @in_virtual_time
@@ -569,7 +569,7 @@ async def test_a_second_report_that_differs_is_refused_and_the_operator_sees_it(
             assert (await referee.report("R1M1", lie))["error"]["code"] == 5003
         flags = (await hall.operate("status"))["flags"]
         assert [one for one in flags if "second" in one] == ["R1M1: REF01 reported it a second time, and differently"]
-        assert b"ResultFlagged" in hall.log.disk.events[-1]
+        assert b"ResultFlagged" in hall.log.content.events[-1]
         assert "REF01's report of R1M1 is refused" in caplog.text
 
 

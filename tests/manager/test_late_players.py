@@ -18,7 +18,7 @@ FOUR = ("random", "always_even", "always_odd", "frequency")
 
 def findings(hall: Hall) -> list[str]:
     audit = Audit(Py4Swiss())
-    for number, line in enumerate(hall.log.disk.events, start=1):
+    for number, line in enumerate(hall.log.content.events, start=1):
         audit.take(number, line)
     return [str(finding) for finding in audit.close() if not finding.is_warning]
 

@@ -17,7 +17,7 @@ from leaguekit.league.snapshot import restore, save
 from leaguekit.league.state import League
 from leaguekit.manager.ledger import SNAPSHOT, Ledger
 from leaguekit.store.base import Stored, StoreError
-from leaguekit.store.memory import MemoryDisk, MemoryLog
+from leaguekit.store.memory import MemoryLog, MemoryLogContent
 from leaguekit.store.sqlite import SqliteLog
 from tests.agents.leagues import LEAGUE, Hall, HeldLog, in_virtual_time
 
@@ -36,10 +36,10 @@ async def test_an_event_is_applied_at_once_and_awaited_until_it_is_written() -> 
     waiting = asyncio.create_task(ledger.wait_written())
     await asyncio.sleep(60)
     assert not waiting.done()
-    assert log.disk.events == []
+    assert log.content.events == []
     log.release()
     await waiting
-    assert len(log.disk.events) == 1
+    assert len(log.content.events) == 1
 
 
 @in_virtual_time
@@ -57,7 +57,7 @@ async def test_without_events_nothing_is_awaited_and_nothing_is_written() -> Non
     ledger = Ledger(log := MemoryLog())
     ledger.record([])
     await ledger.wait_written()
-    assert log.disk.events == []
+    assert log.content.events == []
     assert not ledger.failed.done()
 
 
@@ -96,24 +96,24 @@ async def test_a_failed_write_is_told_to_everybody_who_waits_and_to_whoever_watc
 
 @in_virtual_time
 async def test_a_league_is_recovered_by_folding_its_log_again(tmp_path: Path) -> None:
-    disk = MemoryDisk()
-    async with Hall(tmp_path, log=MemoryLog(disk)) as hall:
+    content = MemoryLogContent()
+    async with Hall(tmp_path, log=MemoryLog(content)) as hall:
         await hall.fill("random", "always_even", "always_odd")
         await hall.operate("start")
         await hall.end()
         digest = hall.league.digest()
-    ledger = Ledger(MemoryLog(disk))
-    assert await ledger.recover() == len(disk.events)
+    ledger = Ledger(MemoryLog(content))
+    assert await ledger.recover() == len(content.events)
     assert ledger.league.digest() == digest
     assert await Ledger(MemoryLog()).recover() == 0
 
 
 @in_virtual_time
 async def test_a_manager_that_is_opened_again_knows_its_league_and_its_agents(tmp_path: Path) -> None:
-    disk = MemoryDisk()
-    async with Hall(tmp_path, log=MemoryLog(disk)) as hall:
+    content = MemoryLogContent()
+    async with Hall(tmp_path, log=MemoryLog(content)) as hall:
         before = await hall.scripted("player", 1)
-    async with Hall(tmp_path, log=MemoryLog(disk), game_type="tic_tac_toe") as hall:
+    async with Hall(tmp_path, log=MemoryLog(content), game_type="tic_tac_toe") as hall:
         assert hall.league.settings.game_type == "even_odd"
         before.hall = hall
         assert (await before.query("GET_STATUS"))["result"]["data"]["status"]["players"] == 1
@@ -122,7 +122,7 @@ async def test_a_manager_that_is_opened_again_knows_its_league_and_its_agents(tm
 @in_virtual_time
 async def test_a_long_log_is_folded_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leaguekit.manager.ledger.PAGE", 3)
-    ledger = Ledger(log := WatchedLog(_disk([*CREATED, *[PAUSED, RESUMED] * 3, PAUSED])))
+    ledger = Ledger(log := WatchedLog(_content([*CREATED, *[PAUSED, RESUMED] * 3, PAUSED])))
     assert await ledger.recover() == 8
     assert log.read_after == [0, 3, 6, 8]
     assert ledger.league.paused
@@ -135,21 +135,21 @@ def _of(events: Sequence[bytes]) -> League:
     return fold(e.decode(event) for event in events)
 
 
-def _disk(events: Sequence[e.Event], snapshot: bytes | None = None) -> MemoryDisk:
-    disk = MemoryDisk()
-    disk.events += [e.encode(event) for event in events]
+def _content(events: Sequence[e.Event], snapshot: bytes | None = None) -> MemoryLogContent:
+    content = MemoryLogContent()
+    content.events += [e.encode(event) for event in events]
     if snapshot is not None:
-        disk.kept[SNAPSHOT] = snapshot
-    return disk
+        content.documents[SNAPSHOT] = snapshot
+    return content
 
 
 class WatchedLog(MemoryLog):
     """Records from which event on it was read, and each state of the disk that a crash could leave."""
 
-    def __init__(self, disk: MemoryDisk | None = None) -> None:
-        super().__init__(disk)
+    def __init__(self, content: MemoryLogContent | None = None) -> None:
+        super().__init__(content)
         self.read_after: list[int] = []
-        self.moments: list[MemoryDisk] = []
+        self.moments: list[MemoryLogContent] = []
 
     async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
         self.read_after.append(after)
@@ -159,13 +159,13 @@ class WatchedLog(MemoryLog):
         super()._commit()
         self._note()
 
-    async def keep(self, name: str, content: bytes) -> None:
-        await super().keep(name, content)
+    async def write_document(self, name: str, content: bytes) -> None:
+        await super().write_document(name, content)
         self._note()
 
     def _note(self) -> None:
-        moment = MemoryDisk()
-        moment.events, moment.kept = list(self.disk.events), dict(self.disk.kept)
+        moment = MemoryLogContent()
+        moment.events, moment.documents = list(self.content.events), dict(self.content.documents)
         self.moments.append(moment)
 
 
@@ -182,12 +182,12 @@ async def test_whatever_moment_a_manager_dies_at_snapshot_and_log_make_the_leagu
         ledger = Ledger(again := WatchedLog(moment))
         assert await ledger.recover() == len(moment.events)
         assert save(ledger.league, 1) == save(_of(moment.events), 1)
-        if SNAPSHOT in moment.kept:
-            _, number = restore(moment.kept[SNAPSHOT])
+        if SNAPSHOT in moment.documents:
+            _, number = restore(moment.documents[SNAPSHOT])
             assert again.read_after[:2] == [number - 1, number]
             numbers.add(number)
     assert len(numbers) > 5
-    assert max(numbers) > len(log.disk.events) - 8
+    assert max(numbers) > len(log.content.events) - 8
 
 
 @in_virtual_time
@@ -199,10 +199,10 @@ async def test_a_snapshot_waits_until_the_events_in_it_are_written() -> None:
     ledger.record([*CREATED, PAUSED])
     ledger.record([RESUMED])
     await asyncio.sleep(60)
-    assert log.disk.kept == {}
+    assert log.content.documents == {}
     log.release()
     await ledger.close()
-    league, number = restore(log.disk.kept[SNAPSHOT])
+    league, number = restore(log.content.documents[SNAPSHOT])
     assert (number, league.paused) == (2, True)
 
 
@@ -216,20 +216,20 @@ async def test_a_snapshot_comes_again_only_after_as_many_events() -> None:
         await asyncio.sleep(1)
         ledger.record([event])
     await ledger.close()
-    kept = {restore(moment.kept[SNAPSHOT])[1] for moment in log.moments if moment.kept}
+    kept = {restore(moment.documents[SNAPSHOT])[1] for moment in log.moments if moment.documents}
     assert kept == {3, 6, 9}
 
 
 @in_virtual_time
 async def test_a_recovered_ledger_counts_on_from_its_log() -> None:
     events = [*CREATED, PAUSED, RESUMED]
-    disk = _disk(events, save(_of([e.encode(event) for event in events[:2]]), 2))
-    ledger = Ledger(MemoryLog(disk))
+    content = _content(events, save(_of([e.encode(event) for event in events[:2]]), 2))
+    ledger = Ledger(MemoryLog(content))
     ledger.snapshot_every = 2
     await ledger.recover()
     ledger.record([PAUSED])
     await ledger.close()
-    assert restore(disk.kept[SNAPSHOT])[1] == 4
+    assert restore(content.documents[SNAPSHOT])[1] == 4
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ async def test_a_recovered_ledger_counts_on_from_its_log() -> None:
 async def test_a_snapshot_that_is_of_no_use_is_ignored_and_noted(
     snapshot: bytes, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ledger = Ledger(MemoryLog(_disk([*CREATED, PAUSED, RESUMED], snapshot)))
+    ledger = Ledger(MemoryLog(_content([*CREATED, PAUSED, RESUMED], snapshot)))
     with caplog.at_level(logging.WARNING):
         assert await ledger.recover() == 3
     assert ledger.league.digest() == fold([*CREATED, PAUSED, RESUMED]).digest()
@@ -264,7 +264,7 @@ async def test_that_a_snapshot_cannot_be_kept_harms_nobody() -> None:
     await asyncio.sleep(1)
     assert isinstance(await ledger.failed, StoreError)
     await ledger.close()
-    assert log.disk.kept == {}
+    assert log.content.documents == {}
 
 
 def test_a_snapshot_in_a_file_is_taken_up_again(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_snapshot_in_a_file_is_taken_up_again(tmp_path: Path) -> None:
         ledger.record([RESUMED])
         await ledger.close()
         log = await SqliteLog.open(tmp_path / "league.db")
-        assert restore(await log.kept(SNAPSHOT) or b"")[1] == 2
+        assert restore(await log.read_document(SNAPSHOT) or b"")[1] == 2
         again = Ledger(log)
         assert await again.recover() == 3
         assert again.league.digest() == ledger.league.digest()

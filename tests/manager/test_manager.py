@@ -171,7 +171,7 @@ async def test_an_agent_that_is_rejected_is_told_why_and_gets_nothing(tmp_path: 
         if why == "late":
             await hall.operate("start")
         await listening(hall, role, 9)
-        before = len(hall.log.disk.events)
+        before = len(hall.log.content.events)
         result = (await hall.register(role, 9, meta=meta))["result"]
         assert violations(result) == []
         assert result["message_type"] == ANSWER_OF[role]
@@ -189,7 +189,7 @@ async def test_an_agent_that_is_rejected_is_told_why_and_gets_nothing(tmp_path: 
         (refused,) = find_problems(hall.league).refused
         assert (refused.role, refused.code) == (role, code)
         if why != "late":
-            new = [json.loads(event) for event in hall.log.disk.events[before:]]
+            new = [json.loads(event) for event in hall.log.content.events[before:]]
             assert [event["event"] for event in new] == ["RegistrationRefused"]
             assert (new[0]["role"], new[0]["code"], new[0]["reason"]) == (role, code, result["reason"])
 
@@ -857,14 +857,14 @@ async def test_no_registration_is_answered_before_it_is_written_down(tmp_path: P
     async with Hall(tmp_path, log=log) as hall:
         await listening(hall, "player", 1)
         log.hold()
-        before = len(log.disk.events)
+        before = len(log.content.events)
         asking = asyncio.create_task(hall.register("player", 1))
         await asyncio.sleep(60)
         assert not asking.done()
-        assert len(log.disk.events) == before
+        assert len(log.content.events) == before
         log.release()
         assert (await asking)["result"]["status"] == "ACCEPTED"
-        assert len(log.disk.events) == before + 1
+        assert len(log.content.events) == before + 1
 
 
 @in_virtual_time
@@ -954,7 +954,7 @@ async def test_a_write_that_fails_ends_the_manager_and_nothing_is_answered_as_do
     async with Hall(tmp_path, log=log) as hall:
         referee, player, _ = await league_of_two(hall)
         await listening(hall, "player", 9)
-        before, arrived = len(log.disk.events), len(player.arrived)
+        before, arrived = len(log.content.events), len(player.arrived)
         log.break_down()
         answer = await {
             "registration": lambda: hall.register("player", 1, auth_token=player.token),
@@ -967,7 +967,7 @@ async def test_a_write_that_fails_ends_the_manager_and_nothing_is_answered_as_do
         # It does not send anything that it could not write either.
         assert refused(await referee.query("GET_STATUS")) == (-32603, "E060")
         await asyncio.sleep(60)
-        assert len(log.disk.events) == before
+        assert len(log.content.events) == before
         assert len(player.arrived) == arrived
 
 
@@ -1132,9 +1132,9 @@ def test_a_document_is_kept_for_the_referee_of_the_match_and_refused_for_anybody
             assert await post(b"{") == (400, "E040")
             assert (await post(b" " * (MAX_DOCUMENT + 1)))[0] == 413
             assert await post(document(kind, referee, league_id="another")) == (400, "E053")
-            assert await served.log.kept(name) is None
+            assert await served.log.read_document(name) is None
             assert await post(document(kind, referee)) == (200, "ACCEPTED")
-            kept = json.loads(await served.log.kept(name) or b"")
+            kept = json.loads(await served.log.read_document(name) or b"")
             if kind == "transcript":
                 assert kept["entries"][0]["message_type"] == "GAME_INVITATION"
             else:

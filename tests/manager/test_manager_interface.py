@@ -282,12 +282,12 @@ class Sequence:
         while ledger.latest is not None and not ledger.latest.done():
             await ledger.wait_written()
         assert not ledger.failed.done()
-        for number, line in enumerate(self._room.log.disk.events[self._taken :], self._taken + 1):
+        for number, line in enumerate(self._room.log.content.events[self._taken :], self._taken + 1):
             event = self._audit.take(number, line)
             if isinstance(event, ResultRecorded):
                 assert (event.match_id, event.attempt) not in self._recorded
                 self._recorded[event.match_id, event.attempt] = event.referee_id
-        self._taken = len(self._room.log.disk.events)
+        self._taken = len(self._room.log.content.events)
         assert [str(finding) for finding in self._audit.findings if not finding.is_warning] == []
         league = self._room.league
         assert league.digest() == self._audit.league.digest()
@@ -299,7 +299,7 @@ class Sequence:
     def end(self) -> None:
         assert [str(finding) for finding in self._audit.close() if not finding.is_warning] == []
         assert not any(_told(self._crowd.secrets, content) for content in self._room.shelf.files.values())
-        assert not any(_told(self._crowd.secrets, line) for line in self._room.log.disk.events)
+        assert not any(_told(self._crowd.secrets, line) for line in self._room.log.content.events)
 
 
 def _check_refusals(answer: bytes | None) -> None:

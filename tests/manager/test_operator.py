@@ -42,7 +42,7 @@ def points(hall: Hall) -> dict[str, int]:
 
 
 def events(hall: Hall, kind: type) -> list[Any]:
-    return [event for one in hall.log.disk.events if isinstance(event := decode(one), kind)]
+    return [event for one in hall.log.content.events if isinstance(event := decode(one), kind)]
 
 
 @pytest.mark.parametrize("command", [*DEEDS, *GUARDED])
@@ -406,7 +406,7 @@ async def test_seats_are_made_for_people_whom_only_the_operator_sees(tmp_path: P
         assert (await hall.operate("seats_revoke", seat="bob"))["done"] == "The seat S02 is revoked."
         assert await refused(hall, "seats", admin_token="") == (11, "E011")
         formatter = EventFormatter()
-        public = [formatter.as_json(decode(one)) for one in hall.log.disk.events]
+        public = [formatter.as_json(decode(one)) for one in hall.log.content.events]
         assert "ada" not in json.dumps(public).lower()
 
 

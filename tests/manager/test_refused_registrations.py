@@ -36,7 +36,7 @@ async def test_a_refused_agent_is_shown_to_the_operator_with_the_reason_and_the_
         assert (one["role"], one["code"], one["reason"]) == ("player", "E049", answer["result"]["reason"])
         # An attempt is recorded when their number has doubled: the first, the second and the fourth.
         assert one["count"] == 4
-        assert [json.loads(event)["event"] for event in hall.log.disk.events].count("RegistrationRefused") == 3
+        assert [json.loads(event)["event"] for event in hall.log.content.events].count("RegistrationRefused") == 3
 
 
 @in_virtual_time
@@ -110,5 +110,5 @@ async def test_many_addresses_cannot_fill_the_log_either(tmp_path: Path) -> None
                 hall, 9, game_types=["chess"], contact_endpoint=f"http://127.0.0.1:{20_000 + number}/mcp"
             )
             await hall.manager.answer(RpcRequest(body), Peer(f"10.0.{number}.7"[:11]))
-        recorded = [event for event in hall.log.disk.events if b"RegistrationRefused" in event]
+        recorded = [event for event in hall.log.content.events if b"RegistrationRefused" in event]
         assert len(recorded) == ALL_BURST

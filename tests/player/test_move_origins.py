@@ -136,7 +136,7 @@ async def test_the_manager_counts_origins_and_still_has_them_after_a_restart(tmp
         restored, _ = snapshot.restore(snapshot.save(hall.league, 1))
         assert as_json(restored.move_origins) == EXPECTED
         # The state and the events contain different values.
-        assert as_json(fold(map(decode, hall.log.disk.events)).move_origins) == EXPECTED
+        assert as_json(fold(map(decode, hall.log.content.events)).move_origins) == EXPECTED
 
 
 @in_virtual_time

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from leaguekit.league import events as e
-from leaguekit.store.head import head_path, read_head
+from leaguekit.store.head_file import head_path, read_head
 from tests.cli.conftest import CommandResult, command  # noqa: F401  a fixture
 from tests.recovery.league_programs import LeaguePrograms
 

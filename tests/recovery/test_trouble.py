@@ -233,7 +233,7 @@ def test_when_the_league_starts_is_known_after_a_restart() -> None:
 
 def test_a_start_that_is_kept_unreadably_is_to_be_said_again() -> None:
     log = MemoryLog()
-    asyncio.run(log.keep(stored_plans.START, b"zzz"))
+    asyncio.run(log.write_document(stored_plans.START, b"zzz"))
     with pytest.raises(CommandError, match="say it again with --start-when or --start-at"):
         started(log, None, None)
     assert started(log, (4, 2), None).when == (4, 2)
@@ -244,7 +244,9 @@ def test_a_time_of_day_that_passed_while_the_manager_was_down_is_not_tomorrows()
     log = MemoryLog()
     past = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=5)
     asyncio.run(
-        log.keep(stored_plans.START, msgspec.json.encode(stored_plans.StartPlan(at=times.format_timestamp(past))))
+        log.write_document(
+            stored_plans.START, msgspec.json.encode(stored_plans.StartPlan(at=times.format_timestamp(past)))
+        )
     )
     shown = f"{past.astimezone():%H:%M}"
     assert started(log, None, shown).at == times.format_timestamp(past)

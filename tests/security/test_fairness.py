@@ -72,7 +72,7 @@ async def _match(root: Path, game: str, choice: str, logs: list[str]) -> Seen:
             call = {"jsonrpc": "2.0", "method": GET_MATCH_STATE, "params": params, "id": 1}
             answers.append(json.loads(await referee.handle(json.dumps(call).encode(), Peer("10.0.0.7")) or b"null"))
         answers.append(hall.manager.runner.progress.latest["R1M1"])
-        seen = Seen(_public(hall), answers, _files(root), [*hall.log.disk.events], [*logs], {})
+        seen = Seen(_public(hall), answers, _files(root), [*hall.log.content.events], [*logs], {})
         await hall.end()
         (over,) = hall.sent("GAME_OVER", to=url_of("player", 2))
         assert over.sent >= 20

@@ -90,7 +90,7 @@ class Leftovers:
                     self.answers.append((fits, await hall.register(role, number, meta=meta)))
                 for number in range(len(self.answers)):
                     hall.network.close(f"http://127.0.0.1:{9000 + number}/mcp")
-            self.played = Played([*hall.log.disk.events], {})
+            self.played = Played([*hall.log.content.events], {})
 
 
 @pytest.fixture(scope="module")

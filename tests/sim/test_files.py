@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from leaguekit.sim.files import Drive, MemoryFiles
+from leaguekit.sim.files import MemoryFiles, SimulatedDisk
 from leaguekit.sim.processes import Process, ProcessLoop
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import Disk, Files
@@ -31,7 +31,7 @@ def process(loop: ProcessLoop) -> Process:
 
 @pytest.fixture(params=["real", "in memory"])
 def files(request: pytest.FixtureRequest, process: Process) -> Files:
-    return Disk() if request.param == "real" else MemoryFiles(Drive(), process)
+    return Disk() if request.param == "real" else MemoryFiles(SimulatedDisk(), process)
 
 
 class TestBothDisks:
@@ -46,7 +46,7 @@ class TestBothDisks:
 
     def test_a_file_grows_from_what_is_kept(self, files: Files, tmp_path: Path) -> None:
         files.write(tmp_path / PATH, b"before")
-        growing = files.grow(tmp_path / PATH, kept=b"kept\n")
+        growing = files.open_to_append(tmp_path / PATH, b"kept\n")
         growing.write(b"more\n")
         growing.sync()
         growing.close()
@@ -65,12 +65,12 @@ def crashed(write: Callable[[MemoryFiles], None], times: int = 50) -> set[bytes 
     left = set()
     for number in range(times):
         loop = ProcessLoop()
-        drive, process = Drive(), Process(loop, "a")
-        MemoryFiles(drive, process).write(PATH, b"old", private=True)
-        write(MemoryFiles(drive, process))
+        disk, process = SimulatedDisk(), Process(loop, "a")
+        MemoryFiles(disk, process).write(PATH, b"old", private=True)
+        write(MemoryFiles(disk, process))
         process.kill()
-        drive.crash(process, Random(number))
-        left.add(MemoryFiles(drive, Process(loop, "a")).read(PATH))
+        disk.crash(process, Random(number))
+        left.add(MemoryFiles(disk, Process(loop, "a")).read(PATH))
         loop.close()
     return left
 
@@ -85,7 +85,7 @@ def test_another_file_may_be_the_old_one_after_a_crash_but_is_never_torn() -> No
 
 def test_lines_that_were_not_synced_may_be_gone_or_torn_after_a_crash() -> None:
     def grow(files: MemoryFiles) -> None:
-        growing = files.grow(PATH, kept=b"kept\n")
+        growing = files.open_to_append(PATH, b"kept\n")
         growing.write(b"synced\n")
         growing.sync()
         growing.write(b"not\n")
@@ -96,39 +96,39 @@ def test_lines_that_were_not_synced_may_be_gone_or_torn_after_a_crash() -> None:
 def test_a_new_file_that_was_not_synced_may_not_be_there(loop: ProcessLoop) -> None:
     left = set()
     for number in range(20):
-        drive, process = Drive(), Process(loop, "a")
-        MemoryFiles(drive, process).write(PATH, b"new")
-        drive.crash(process, Random(number))
-        left.add(MemoryFiles(drive, process).read(PATH))
+        disk, process = SimulatedDisk(), Process(loop, "a")
+        MemoryFiles(disk, process).write(PATH, b"new")
+        disk.crash(process, Random(number))
+        left.add(MemoryFiles(disk, process).read(PATH))
     assert left == {None, b"new"}
 
 
 def test_the_dead_write_nothing_and_hold_no_lock(loop: ProcessLoop, process: Process) -> None:
-    drive = Drive()
-    files = MemoryFiles(drive, process)
-    growing = files.grow(PATH, kept=b"")
+    disk = SimulatedDisk()
+    files = MemoryFiles(disk, process)
+    growing = files.open_to_append(PATH, b"")
     lock = files.lock(PATH)
     process.kill()
-    drive.crash(process, Random(1))
+    disk.crash(process, Random(1))
     with pytest.raises(StoreError):
         files.write(PATH, b"ghost")
     with pytest.raises(OSError, match="dead"):
         growing.write(b"ghost")
-    MemoryFiles(drive, Process(loop, "a")).lock(PATH)
+    MemoryFiles(disk, Process(loop, "a")).lock(PATH)
     # What its finally would do now takes the lock from nobody.
     lock.release()
     with pytest.raises(StoreError):
-        MemoryFiles(drive, Process(loop, "b")).lock(PATH)
+        MemoryFiles(disk, Process(loop, "b")).lock(PATH)
 
 
 def test_a_journal_on_a_failing_disk_says_so_and_is_whole_after_a_restart(loop: ProcessLoop, process: Process) -> None:
-    drive, fails = Drive(), [False]
-    journal = Journal(PATH, MemoryFiles(drive, process, lambda what: what == "journal" and fails[0]))
+    disk, fails = SimulatedDisk(), [False]
+    journal = Journal(PATH, MemoryFiles(disk, process, lambda what: what == "journal" and fails[0]))
     journal.write(b'{"match_id":"R1M1","attempt":1}')
     fails[0] = True
     with pytest.raises(StoreError, match="No space left"):
         journal.write(b'{"match_id":"R1M2","attempt":1}')
     process.kill()
-    drive.crash(process, Random(1))
-    again = Journal(PATH, MemoryFiles(drive, Process(loop, "a")))
+    disk.crash(process, Random(1))
+    again = Journal(PATH, MemoryFiles(disk, Process(loop, "a")))
     assert again.pending() == [b'{"match_id":"R1M1","attempt":1}']

@@ -20,7 +20,7 @@ from leaguekit.sim.outcome import LeagueSetup, Outcome
 from leaguekit.sim.processes import Process, ProcessLoop
 from leaguekit.sim.runner import play
 from leaguekit.store import postgres, postgres_lock, postgres_reader, postgres_schema
-from leaguekit.store.memory import MemoryDisk
+from leaguekit.store.memory import MemoryLogContent
 
 SETUP = LeagueSetup(players=4, referees=2)
 
@@ -168,7 +168,7 @@ async def _statements(connect: Connect) -> list[Any]:
 
 def test_a_standby_that_opens_the_store_slowly_keeps_the_lock() -> None:
     async def main(loop: ProcessLoop) -> list[str]:
-        database, told = Database(loop, MemoryDisk(), _NoFaults(), Random(1)), list[str]()
+        database, told = Database(loop, MemoryLogContent(), _NoFaults(), Random(1)), list[str]()
         first, second = (database.connect_for(Process(loop, name)) for name in ("first", "second"))
         lock = await postgres_lock.stand_by(ADDRESS, told.append, first)
         waiting = asyncio.ensure_future(postgres_lock.stand_by(ADDRESS, told.append, second))
@@ -205,7 +205,7 @@ def test_the_simulated_server_answers_as_postgresql_does(postgres_url: str) -> N
     async def simulated_main() -> list[Any]:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, ProcessLoop)
-        database = Database(loop, MemoryDisk(), _NoFaults(), Random(1))
+        database = Database(loop, MemoryLogContent(), _NoFaults(), Random(1))
         connect = database.connect_for(Process(loop, "manager"))
         return await _statements(lambda: connect("", to_write=True))
 

@@ -15,7 +15,7 @@ import asyncpg
 
 from leaguekit.store import postgres_schema, sqlite_schema
 from leaguekit.store.base import EventLog, LogReader
-from leaguekit.store.memory import MemoryDisk, MemoryLog
+from leaguekit.store.memory import MemoryLog, MemoryLogContent
 from leaguekit.store.opening import open_log, open_reader
 from tests.postgres import execute
 
@@ -27,10 +27,10 @@ class OpenableStore(Protocol):
 
 class MemoryStore:
     def __init__(self) -> None:
-        self._disk = MemoryDisk()
+        self._content = MemoryLogContent()
 
     async def open(self) -> EventLog:
-        return MemoryLog(self._disk)
+        return MemoryLog(self._content)
 
 
 class DurableStore(ABC):

@@ -146,7 +146,13 @@ def test_a_closed_log_refuses_everything_but_closing_again(store: OpenableStore)
         log = await store.open()
         await asyncio.gather(log.close(), log.close())
         await log.close()
-        for attempt in (log.append([event(1)]), log.read(), log.keep("a", b"b"), log.kept("a"), log.names()):
+        for attempt in (
+            log.append([event(1)]),
+            log.read(),
+            log.write_document("a", b"b"),
+            log.read_document("a"),
+            log.document_names(),
+        ):
             with pytest.raises(StoreError, match="closed"):
                 await attempt
 
@@ -156,16 +162,16 @@ def test_a_closed_log_refuses_everything_but_closing_again(store: OpenableStore)
 def test_texts_are_kept_by_name_and_replaced(store: OpenableStore) -> None:
     async def main() -> None:
         log = await store.open()
-        assert await log.kept("R1M1") is None
-        await log.keep("R1M1", b"first\x00\xff")
-        assert await log.kept("R1M1") == b"first\x00\xff"
-        await log.keep("R1M1", b"second")
-        await log.keep("../odd ' name", b"")
+        assert await log.read_document("R1M1") is None
+        await log.write_document("R1M1", b"first\x00\xff")
+        assert await log.read_document("R1M1") == b"first\x00\xff"
+        await log.write_document("R1M1", b"second")
+        await log.write_document("../odd ' name", b"")
         assert await log.append([event(1)]) == 1, "texts take no numbers"
         await log.close()
         log = await store.open()
-        assert await log.kept("R1M1") == b"second"
-        assert await log.kept("../odd ' name") == b""
+        assert await log.read_document("R1M1") == b"second"
+        assert await log.read_document("../odd ' name") == b""
         await log.close()
 
     asyncio.run(main())
@@ -185,14 +191,14 @@ def test_names_are_found_by_how_they_begin_and_come_sorted(store: OpenableStore)
 
     async def main() -> None:
         log = await store.open()
-        assert await log.names() == []
-        await asyncio.gather(*(log.keep(name, b"") for name in names))
-        assert await log.names() == sorted(names)
-        assert await log.names("transcript/") == ["transcript/R10M1", "transcript/R1M1", "transcript/R1M2"]
-        assert await log.names("transcript/R1M") == ["transcript/R1M1", "transcript/R1M2"]
-        assert await log.names("Łó") == ["Łódź"]
-        assert await log.names("_") == ["_%"]
-        assert await log.names("snapshots") == []
+        assert await log.document_names() == []
+        await asyncio.gather(*(log.write_document(name, b"") for name in names))
+        assert await log.document_names() == sorted(names)
+        assert await log.document_names("transcript/") == ["transcript/R10M1", "transcript/R1M1", "transcript/R1M2"]
+        assert await log.document_names("transcript/R1M") == ["transcript/R1M1", "transcript/R1M2"]
+        assert await log.document_names("Łó") == ["Łódź"]
+        assert await log.document_names("_") == ["_%"]
+        assert await log.document_names("snapshots") == []
         await log.close()
 
     asyncio.run(main())
@@ -201,8 +207,8 @@ def test_names_are_found_by_how_they_begin_and_come_sorted(store: OpenableStore)
 def test_of_texts_kept_together_under_one_name_the_last_stays(store: OpenableStore) -> None:
     async def main() -> None:
         log = await store.open()
-        await asyncio.gather(*(log.keep("snapshot", b"%d" % version) for version in range(10)))
-        assert await log.kept("snapshot") == b"9"
+        await asyncio.gather(*(log.write_document("snapshot", b"%d" % version) for version in range(10)))
+        assert await log.read_document("snapshot") == b"9"
         await log.close()
 
     asyncio.run(main())

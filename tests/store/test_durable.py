@@ -120,11 +120,11 @@ def test_a_failed_commit_fails_every_later_append_and_leaves_no_gap(durable: Dur
                 await future
         # The one before shares the fate of its group, if it was in it.
         kept = 1 + (futures[0].exception() is None)
-        for attempt in (log.append([b"4"]), log.append([]), log.keep("text", b"text")):
+        for attempt in (log.append([b"4"]), log.append([]), log.write_document("text", b"text")):
             with pytest.raises(StoreError, match="poisoned"):
                 await attempt
         assert [stored.number for stored in await log.read()] == list(range(1, kept + 1)), "reading still works"
-        assert await log.kept("text") is None
+        assert await log.read_document("text") is None
         await log.close()
 
         log = await durable.open()
@@ -174,11 +174,11 @@ def test_a_reader_sees_what_is_committed_while_the_writer_goes_on(durable: Durab
         reader = await durable.reader()
         assert await reader.read() == [Stored(1, b"1")]
         await log.append([b"2"])
-        await log.keep("snapshot", b"s")
+        await log.write_document("snapshot", b"s")
         async with durable.held():
             assert await reader.read(after=1) == [Stored(2, b"2")]
-            assert (await reader.names("snap"), await reader.kept("snapshot")) == (["snapshot"], b"s")
-            assert (await reader.names("t"), await reader.kept("t")) == ([], None)
+            assert (await reader.document_names("snap"), await reader.read_document("snapshot")) == (["snapshot"], b"s")
+            assert (await reader.document_names("t"), await reader.read_document("t")) == ([], None)
         assert await log.append([b"3"]) == 3, "the reader does not disturb it"
         await log.close()
         assert len(await reader.read()) == 3, "nor does it need the writer"
@@ -212,7 +212,7 @@ def test_a_store_that_version_1_made_is_opened_and_has_everything(durable: Durab
     async def main() -> None:
         log = await durable.open()
         assert await log.append([b"2"]) == 2
-        assert await log.kept("snapshot") == b"old"
+        assert await log.read_document("snapshot") == b"old"
         reader = await durable.reader()
         assert await reader.read() == [Stored(1, b"{}"), Stored(2, b"2")]
         await reader.close()

@@ -43,13 +43,13 @@ def test_what_was_ruled_and_not_delivered_is_pending_after_reopening(path: Path)
         for match in (1, 2, 3):
             journal.write(ruling(match))
         journal.write(ruling(2, attempt=2))
-        journal.delivered("R1M1", 1)
-        journal.delivered("R1M2", 1)
-        journal.delivered("R9M9", 1)
+        journal.mark_delivered("R1M1", 1)
+        journal.mark_delivered("R1M2", 1)
+        journal.mark_delivered("R9M9", 1)
         assert journal.pending() == [ruling(3), ruling(2, attempt=2)]
     with opened(path) as journal:
         assert journal.pending() == [ruling(3), ruling(2, attempt=2)]
-        journal.delivered("R1M3", 1)
+        journal.mark_delivered("R1M3", 1)
     with opened(path) as journal:
         assert journal.pending() == [ruling(2, attempt=2)]
 
@@ -59,12 +59,12 @@ def test_opening_drops_what_was_delivered_but_not_that_it_was(path: Path) -> Non
         for match in range(1, 51):
             journal.write(ruling(match))
             if match != 7:
-                journal.delivered(f"R1M{match}", 1)
+                journal.mark_delivered(f"R1M{match}", 1)
     done = [(f"R1M{match}", 1) for match in range(1, 51) if match != 7]
     for _ in range(2):
         with opened(path) as journal:
             assert journal.pending() == [ruling(7)]
-            assert journal.done() == done
+            assert journal.delivered_keys() == done
         assert path.read_bytes().count(b"ruling") == 2 * 1
         assert path.stat().st_size < 60 * 50 + len(ruling(7))
 
@@ -73,36 +73,36 @@ def test_what_is_delivered_is_noted_with_the_next_ruling_when_that_is_asked_for_
     with opened(path) as journal:
         for match in (1, 2, 3):
             journal.write(ruling(match))
-        journal.delivered("R1M1", 1)
+        journal.mark_delivered("R1M1", 1)
         assert b"delivered" not in path.read_bytes()
         journal.write(ruling(4))
         assert path.read_bytes().count(b"delivered") == 1
-        journal.delivered("R1M2", 1)
-        journal.note()
-        journal.note()
+        journal.mark_delivered("R1M2", 1)
+        journal.flush_delivered()
+        journal.flush_delivered()
         assert path.read_bytes().count(b"delivered") == 2
-        journal.delivered("R1M3", 1)
+        journal.mark_delivered("R1M3", 1)
     assert path.read_bytes().count(b"delivered") == 3
     with opened(path) as journal:
         assert journal.pending() == [ruling(4)]
-        assert journal.done() == [("R1M1", 1), ("R1M2", 1), ("R1M3", 1)]
+        assert journal.delivered_keys() == [("R1M1", 1), ("R1M2", 1), ("R1M3", 1)]
 
 
 def test_a_note_that_cannot_be_written_is_made_up_for(path: Path) -> None:
     disk = _Sick()
     journal = Journal(path, disk)
     journal.write(ruling(1), ruling(2))
-    journal.delivered("R1M1", 1)
+    journal.mark_delivered("R1M1", 1)
     disk.fails = "write"
     with pytest.raises(StoreError):
-        journal.note()
+        journal.flush_delivered()
     disk.fails = ""
-    journal.delivered("R1M2", 1)
-    journal.note()
+    journal.mark_delivered("R1M2", 1)
+    journal.flush_delivered()
     assert path.read_bytes().count(b"delivered") == 2
     journal.close()
     with opened(path) as again:
-        assert (again.pending(), len(again.done())) == ([], 2)
+        assert (again.pending(), len(again.delivered_keys())) == ([], 2)
 
 
 def test_a_torn_last_line_is_ignored_wherever_it_was_torn(path: Path) -> None:
@@ -144,7 +144,7 @@ def test_every_ruling_is_synced_before_write_returns(path: Path, monkeypatch: py
         for match in (1, 2):
             journal.write(ruling(match))
             assert ruling(match) in synced[-1]
-        journal.delivered("R1M1", 1)
+        journal.mark_delivered("R1M1", 1)
         assert len(synced) == 2
 
 
@@ -248,10 +248,10 @@ class _Sick:
     def write(self, path: Path, content: bytes, *, private: bool = False) -> None:
         DISK.write(path, content, private=private)
 
-    def grow(self, path: Path, *, kept: bytes) -> AppendFile:
-        if self.fails == "grow":
+    def open_to_append(self, path: Path, content: bytes) -> AppendFile:
+        if self.fails == "open":
             raise StoreError("no")
-        return _SickFile(self, DISK.grow(path, kept=kept))
+        return _SickFile(self, DISK.open_to_append(path, content))
 
     def lock(self, path: Path) -> Any:
         return DISK.lock(path)
@@ -281,14 +281,14 @@ def test_a_journal_that_failed_is_rewritten_when_the_disk_is_well_again(path: Pa
     disk = _Sick()
     journal = Journal(path, disk)
     journal.write(ruling(1))
-    for sickness in (fails, "grow"):
+    for sickness in (fails, "open"):
         disk.fails = sickness
         with pytest.raises(StoreError):
             journal.write(ruling(2))
         assert journal.pending() == [ruling(1)]
     disk.fails = ""
     journal.write(ruling(3))
-    journal.delivered("R1M1", 1)
+    journal.mark_delivered("R1M1", 1)
     journal.close()
     with opened(path) as again:
         assert again.pending() == [ruling(3)]

@@ -61,12 +61,12 @@ def test_the_older_writer_is_told_at_its_next_append_and_writes_nothing(postgres
         older = await open_log(postgres_url)
         assert await older.append([b"1"]) == 1
         newer = await open_log(postgres_url)
-        for attempt in (older.append([b"x"]), older.keep("x", b""), older.append([])):
+        for attempt in (older.append([b"x"]), older.write_document("x", b""), older.append([])):
             with pytest.raises(StoreError, match=TAKEN_OVER):
                 await attempt
         assert await newer.append([b"2"]) == 2
         assert await older.read() == [Stored(1, b"1"), Stored(2, b"2")], "reading does not write"
-        assert await newer.names() == []
+        assert await newer.document_names() == []
         await older.close()
         assert await newer.append([b"3"]) == 3, "nor does its closing disturb the newer one"
         await newer.close()
@@ -78,8 +78,8 @@ def test_keeping_a_text_alone_is_refused_to_the_older_writer(postgres_url: str) 
     async def main() -> None:
         older, newer = await open_log(postgres_url), await open_log(postgres_url)
         with pytest.raises(StoreError, match=TAKEN_OVER):
-            await older.keep("snapshot", b"old")
-        assert await newer.kept("snapshot") is None
+            await older.write_document("snapshot", b"old")
+        assert await newer.read_document("snapshot") is None
         await older.close()
         await newer.close()
 
@@ -89,11 +89,11 @@ def test_keeping_a_text_alone_is_refused_to_the_older_writer(postgres_url: str) 
 def test_whoever_takes_over_waits_for_what_the_older_writer_has_under_way(postgres_url: str) -> None:
     async def main() -> None:
         older = await open_log(postgres_url)
-        await older.keep("snapshot", b"1")
+        await older.write_document("snapshot", b"1")
         other = await asyncpg.connect(postgres_url)
         async with other.transaction():
             await other.execute("SELECT * FROM leaguekit_kept FOR UPDATE")
-            append, keep = older.append([b"1"]), asyncio.ensure_future(older.keep("snapshot", b"2"))
+            append, keep = older.append([b"1"]), asyncio.ensure_future(older.write_document("snapshot", b"2"))
             await until_waiting(other, 1)
             opening = asyncio.ensure_future(open_log(postgres_url))
             await until_waiting(other, 2)
@@ -101,7 +101,7 @@ def test_whoever_takes_over_waits_for_what_the_older_writer_has_under_way(postgr
         await keep
         newer = await opening
         assert await newer.append([b"2"]) == 2
-        assert await newer.kept("snapshot") == b"2"
+        assert await newer.read_document("snapshot") == b"2"
         with pytest.raises(StoreError, match=TAKEN_OVER):
             await older.append([b"3"])
         for connection in (other, older, newer):
@@ -232,13 +232,13 @@ def test_an_append_that_never_arrived_is_sent_again(postgres_url: str) -> None:
         log = await open_log(proxy.url)
         await log.append([b"1"])
         proxy.loses_requests = True
-        append, keep = log.append([b"2"]), asyncio.ensure_future(log.keep("snapshot", b"s"))
+        append, keep = log.append([b"2"]), asyncio.ensure_future(log.write_document("snapshot", b"s"))
         await proxy.lost.wait()
         assert await numbers_in(postgres_url) == [1], "the server has it not"
         proxy.cut()
         assert await append == 2
         await keep
-        assert await log.kept("snapshot") == b"s"
+        assert await log.read_document("snapshot") == b"s"
         assert await numbers_in(postgres_url) == [1, 2]
         await log.close()
 

@@ -85,15 +85,15 @@ def test_a_text_goes_with_the_next_events_and_by_itself_if_there_are_none(
 
     async def main() -> None:
         log = await SqliteLog.open(path)
-        keeping = [asyncio.create_task(log.keep(name, b"kept")) for name in ("one", "other")]
+        keeping = [asyncio.create_task(log.write_document(name, b"kept")) for name in ("one", "other")]
         await asyncio.sleep(0)
         assert not groups
         await log.append([b"1"])
         await asyncio.gather(*keeping)
         assert groups == [(1, 2)]
-        await log.keep("alone", b"kept")
+        await log.write_document("alone", b"kept")
         assert groups == [(1, 2), (0, 1)]
-        last = asyncio.create_task(log.keep("last", b"kept"))
+        last = asyncio.create_task(log.write_document("last", b"kept"))
         await asyncio.sleep(0)
         await log.close()
         await last
@@ -444,7 +444,7 @@ READ_AS_NOBODY = OPEN_AS_NOBODY.replace(
     """
     from leaguekit.store.opening import open_reader
     log = await open_reader(sys.argv[1])
-    print([event.decode() for _, event in await log.read()], await log.names())
+    print([event.decode() for _, event in await log.read()], await log.document_names())
 """.lstrip(),
 )
 
@@ -452,7 +452,7 @@ READ_AS_NOBODY = OPEN_AS_NOBODY.replace(
 async def filled(path: Path) -> SqliteLog:
     log = await SqliteLog.open(path)
     await log.append([b"1", b"2"])
-    await log.keep("snapshot", b"s")
+    await log.write_document("snapshot", b"s")
     return log
 
 

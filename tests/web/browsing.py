@@ -26,7 +26,7 @@ from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import manager_server
 from leaguekit.protocol.messages import MatchProgress
-from leaguekit.store.memory import MemoryDisk, MemoryLog
+from leaguekit.store.memory import MemoryLog, MemoryLogContent
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.server.server import listen
@@ -147,15 +147,15 @@ def served(
     """
     socket = listen("127.0.0.1", 0)
     base = f"http://127.0.0.1:{socket.getsockname()[1]}"
-    disk = MemoryDisk()
-    disk.events += log
+    content = MemoryLogContent()
+    content.events += log
     ready = threading.Event()
     ending: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     async def main() -> None:
         caller, end = HttpCaller(AddressPolicy.local()), asyncio.Event()
         world = World(caller, root)
-        manager = Manager(world, MemoryLog(disk), settings, f"{base}/mcp", ADMIN, gateway_page=gateway_page)
+        manager = Manager(world, MemoryLog(content), settings, f"{base}/mcp", ADMIN, gateway_page=gateway_page)
         manager.runner.start_when = start_when
         await manager.open()
         server = manager_server(manager, socket, web=Dashboard)

@@ -110,7 +110,7 @@ async def test_no_secret_no_address_and_no_open_choice_is_ever_shown(
         everything = ears.everything
         agents = [*hall.players, *hall.referees]
         tokens = [agent.registrar.identity.auth_token for agent in agents if agent.registrar.identity]
-        events = [e.decode(text) for text in hall.log.disk.events]
+        events = [e.decode(text) for text in hall.log.content.events]
 
     registered = [one for one in events if isinstance(one, e.PlayerRegistered | e.RefereeRegistered)]
     secrets = [ADMIN, code, *seats, *(token for token in tokens if token)]

@@ -94,14 +94,14 @@ async def recall_listening(options: argparse.Namespace, store: str | Path) -> No
 async def keep_listening(log: EventLog, options: argparse.Namespace) -> None:
     """Store where the manager listens, for the next start."""
     plan = msgspec.json.encode(Listening(options.host, options.port, options.allow))
-    if plan != await log.kept(LISTENING):
-        await log.keep(LISTENING, plan)
+    if plan != await log.read_document(LISTENING):
+        await log.write_document(LISTENING, plan)
 
 
 async def _read_listening(store: str | Path) -> Listening:
     try:
         async with opened(store) as reader:
-            kept = await reader.kept(LISTENING)
+            kept = await reader.read_document(LISTENING)
     except StoreError:
         return Listening()
     try:
@@ -165,7 +165,7 @@ async def _read_changes(log: LogReader) -> dict[str, object]:
 
 async def resolve_start_plan(log: EventLog, when: tuple[int, int] | None, time_of_day: str | None) -> StartPlan:
     """When the league starts: by the options, or as stored before. A moment that has passed stays the same."""
-    kept = await log.kept(START)
+    kept = await log.read_document(START)
     is_asked = when is not None or time_of_day is not None
     try:
         before = StartPlan() if kept is None else msgspec.json.decode(kept, type=StartPlan)
@@ -178,7 +178,7 @@ async def resolve_start_plan(log: EventLog, when: tuple[int, int] | None, time_o
         return before
     plan = StartPlan(*when) if when is not None else StartPlan(at=_next_occurrence(str(time_of_day), before.at))
     if plan != before:
-        await log.keep(START, msgspec.json.encode(plan))
+        await log.write_document(START, msgspec.json.encode(plan))
     return plan
 
 
@@ -223,7 +223,7 @@ async def is_over(store: str | Path) -> bool:
 async def read_run_plan(store: str) -> RunPlan:
     """The plan that ``league run`` stored. Raises CommandError if there is none, and StoreError."""
     async with opened(store) as reader:
-        kept = await reader.kept(RUN)
+        kept = await reader.read_document(RUN)
         is_empty = await read_settings(reader) is None
         missing = await describe_missing_events(store, reader)
     if missing is not None:

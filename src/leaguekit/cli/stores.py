@@ -24,7 +24,7 @@ from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchTranscript
 from leaguekit.store.base import LogReader, Stored, StoreError
-from leaguekit.store.head import missing_end, read_head
+from leaguekit.store.head_file import missing_end, read_head
 from leaguekit.store.opening import open_reader
 
 PAGE_EVENTS = 2_000
@@ -158,12 +158,14 @@ async def read_posted_record(reader: LogReader, recorded: e.ResultRecorded) -> l
     """The record of a long match, which its referee posted before the report; None if there is none."""
     if recorded.result.details.record_sha256 is UNSET:
         return None
-    return read_record(await reader.kept(record_name(recorded.match_id, recorded.attempt)), recorded.result.details)
+    return read_record(
+        await reader.read_document(record_name(recorded.match_id, recorded.attempt)), recorded.result.details
+    )
 
 
 async def read_transcript(reader: LogReader, match_id: str) -> MatchTranscript | None:
     """The transcript that a referee delivered of a match, if there is one."""
-    kept = await reader.kept(f"transcript/{match_id}")
+    kept = await reader.read_document(f"transcript/{match_id}")
     try:
         return None if kept is None else of_type(MatchTranscript, decode(kept))
     except ProtocolError as error:

@@ -23,7 +23,7 @@ from leaguekit.league.snapshot import BadSnapshot, restore, save
 from leaguekit.league.state import League
 from leaguekit.manager.metrics import Histogram
 from leaguekit.manager.writer_check import WriterCheck
-from leaguekit.store.base import EventLog, SharedLog, StoreError
+from leaguekit.store.base import EventLog, StoreError, TakeoverLog
 
 log = logging.getLogger(__name__)
 
@@ -63,9 +63,9 @@ class Ledger:
 
     async def recover(self) -> int:
         """Restore the league from its snapshot and its log. Returns the number of events in the log."""
-        if isinstance(self.log, SharedLog):
+        if isinstance(self.log, TakeoverLog):
             self.writer_check = WriterCheck(self.log, self._fail)
-        if (snapshot := await self.log.kept(SNAPSHOT)) is not None:
+        if (snapshot := await self.log.read_document(SNAPSHOT)) is not None:
             try:
                 self.league, self._saved = restore(snapshot)
             except BadSnapshot as error:
@@ -117,7 +117,7 @@ class Ledger:
         # An error only means that the next start takes longer. If the log cannot be written, ``failed`` reports that.
         with contextlib.suppress(StoreError):
             await self.wait_written()
-            await self.log.keep(SNAPSHOT, snapshot)
+            await self.log.write_document(SNAPSHOT, snapshot)
         self._saving = None
 
     async def close(self) -> None:
@@ -171,9 +171,9 @@ class Ledger:
     async def keep_in_time(self, name: str, content: bytes) -> None:
         """Store a text beside the log. Raises StoreError if that takes longer than a caller waits."""
         if self.writer_check is None:
-            await self.log.keep(name, content)
+            await self.log.write_document(name, content)
         else:
-            await self._in_time(self.log.keep(name, content))
+            await self._in_time(self.log.write_document(name, content))
 
     async def _in_time(self, writing: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(writing)

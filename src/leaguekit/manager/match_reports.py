@@ -125,7 +125,7 @@ class MatchReports:
         details, match = report.result.details, self._ledger.league.matches.get(report.match_id)
         if details.record_sha256 is UNSET or match is None:
             return None
-        return read_record(await self._ledger.log.kept(record_name(match.id, match.attempt)), details)
+        return read_record(await self._ledger.log.read_document(record_name(match.id, match.attempt)), details)
 
     async def _raise_when_written(self, error: ProtocolError) -> NoReturn:
         await self._ledger.wait_to_answer()

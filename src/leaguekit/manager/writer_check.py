@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from leaguekit.store.base import SharedLog, StoreError
+from leaguekit.store.base import StoreError, TakeoverLog
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ CONFIRMED_SECONDS = 4.0
 class WriterCheck:
     """The confirmations of one log. ``on_failure`` is called when this program is not its writer any more."""
 
-    def __init__(self, shared: SharedLog, on_failure: Callable[[BaseException], None]) -> None:
+    def __init__(self, shared: TakeoverLog, on_failure: Callable[[BaseException], None]) -> None:
         # Called with each new ``problem`` and its cause, and with None when the log can be written again.
         self.listeners: list[Callable[[str | None], None]] = []
         self._shared = shared

@@ -128,7 +128,7 @@ def _open_log(path: Path, files: Files, came_back: bool) -> tuple[dict[str, Past
     matches: dict[str, PastMatch] = {}
     for past in _read((files.read(path) or b"") if came_back else b""):
         _put_last(matches, past)
-    return matches, files.grow(path, kept=b"".join(map(_line, matches.values())))
+    return matches, files.open_to_append(path, b"".join(map(_line, matches.values())))
 
 
 def _put_last(matches: dict[str, PastMatch], past: PastMatch) -> None:

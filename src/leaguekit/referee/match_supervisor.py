@@ -98,7 +98,7 @@ class MatchSupervisor:
         is_ours = before != "another"
         file = await self._world.blocking(lambda: Journal(path, self._world.files, is_ours=is_ours))
         self._journal = RulingJournal(self._world, file)
-        for match_id, attempt in file.done():
+        for match_id, attempt in file.delivered_keys():
             self._attempts[match_id] = max(attempt, self._attempts.get(match_id, 0))
         for entry in file.pending():
             ruling = msgspec.json.decode(entry, type=RulingRecord)

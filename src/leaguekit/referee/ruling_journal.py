@@ -51,7 +51,7 @@ class RulingJournal:
 
     def mark_delivered(self, match_id: str, attempt: int) -> None:
         """Mark a ruling as delivered to the manager. The mark is written after a short delay."""
-        self.file.delivered(match_id, attempt)
+        self.file.mark_delivered(match_id, attempt)
         if self._mark_timer is None:
             self._mark_timer = self._loop.call_later(MARK_DELAY_SECONDS, self._write_marks)
 
@@ -65,7 +65,7 @@ class RulingJournal:
     def _write_marks(self) -> None:
         self._mark_timer = None
         try:
-            self.file.note()
+            self.file.flush_delivered()
         except StoreError as error:
             # The rulings are then delivered again after the next start, which is harmless.
             log.warning("%s", error)

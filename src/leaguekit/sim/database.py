@@ -18,7 +18,7 @@ from uuid import UUID
 
 from leaguekit.sim.processes import NO_OWNER, Process
 from leaguekit.store import postgres, postgres_lock, postgres_reader, postgres_schema
-from leaguekit.store.memory import MemoryDisk
+from leaguekit.store.memory import MemoryLogContent
 
 ADDRESS = "postgresql://simulated/league"
 # After this time the server finds by TCP's own messages that a client is gone (``tcp_keepalives_…``).
@@ -62,8 +62,10 @@ class _Session:
 class Database:
     """The server. ``connect_for`` gives a process its way to connect."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, disk: MemoryDisk, faults: DatabaseFaults, rng: Random) -> None:
-        self.disk = disk
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, content: MemoryLogContent, faults: DatabaseFaults, rng: Random
+    ) -> None:
+        self.content = content
         self.is_up = True
         # Called with the machine of a writer that has taken the next epoch.
         self.on_takeover: Callable[[str], None] = lambda _machine: None
@@ -242,7 +244,7 @@ class Database:
 
     def _write(self, session: _Session, query: str, arguments: Sequence[Any]) -> Any:
         epoch = self._epoch if session.uncommitted is None else session.uncommitted[0]
-        last = len(self.disk.events)
+        last = len(self.content.events)
         if query == postgres.TAKE_OVER:
             self._row = session
             session.uncommitted = epoch + 1, arguments[0]
@@ -258,18 +260,18 @@ class Database:
             _, numbers, events, names, contents = arguments
             if [*numbers] != [*range(last + 1, last + 1 + len(events))]:
                 raise ValueError(f"the event {last} is followed by the events {numbers}")
-            self.disk.events += [event.encode() for event in events]
-            self.disk.kept |= dict(zip(names, contents, strict=True))
+            self.content.events += [event.encode() for event in events]
+            self.content.documents |= dict(zip(names, contents, strict=True))
         return int(epoch == arguments[0])
 
     def _read(self, query: str, arguments: Sequence[Any]) -> list[tuple[Any, ...]]:
         if query == postgres_reader.READ:
             after, limit = arguments
-            events = self.disk.events[after : None if limit is None else after + limit]
+            events = self.content.events[after : None if limit is None else after + limit]
             return [*enumerate(events, after + 1)]
         if query == postgres_reader.KEPT:
-            return [(self.disk.kept[name],) for name in arguments if name in self.disk.kept]
-        return [(name,) for name in sorted(self.disk.kept) if name.startswith(arguments[0])]
+            return [(self.content.documents[name],) for name in arguments if name in self.content.documents]
+        return [(name,) for name in sorted(self.content.documents) if name.startswith(arguments[0])]
 
 
 class _Connection:

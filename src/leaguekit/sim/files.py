@@ -23,7 +23,7 @@ class _File:
     writer: Process | None
 
 
-class Drive:
+class SimulatedDisk:
     """The files of all agents. They survive crashes."""
 
     def __init__(self) -> None:
@@ -48,15 +48,15 @@ class Drive:
 
 
 class MemoryFiles:
-    """The files of a drive, as one process accesses them."""
+    """The files of a disk, as one process accesses them."""
 
-    def __init__(self, drive: Drive, process: Process, fails: DiskFaults = lambda _kind: False) -> None:
-        self._drive = drive
+    def __init__(self, disk: SimulatedDisk, process: Process, fails: DiskFaults = lambda _kind: False) -> None:
+        self._disk = disk
         self._process = process
         self._fails = fails
 
     def read(self, path: Path) -> bytes | None:
-        file = self._drive.files.get(path)
+        file = self._disk.files.get(path)
         return None if file is None else file.content
 
     def write(self, path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
@@ -64,23 +64,23 @@ class MemoryFiles:
         content = content if isinstance(content, bytes) else b"".join(content)
         if self._fails("state" if private else "view"):
             raise StoreError(f"{path} cannot be written: No space left on device.")
-        before = self._drive.files.get(path)
+        before = self._disk.files.get(path)
         if private:
-            self._drive.files[path] = _File(content, content, None)
+            self._disk.files[path] = _File(content, content, None)
         else:
             # The previous content is durable by now.
-            self._drive.files[path] = _File(content, None if before is None else before.content, self._process)
+            self._disk.files[path] = _File(content, None if before is None else before.content, self._process)
 
-    def grow(self, path: Path, *, kept: bytes) -> AppendFile:
-        self.write(path, kept, private=True)
-        return _Growing(self._drive.files[path], self._process, self._fails)
+    def open_to_append(self, path: Path, content: bytes) -> AppendFile:
+        self.write(path, content, private=True)
+        return _Growing(self._disk.files[path], self._process, self._fails)
 
     def lock(self, path: Path) -> _Lock:
         self._check_alive()
-        if path in self._drive.locks:
-            raise StoreError(f"{path} is in use by {self._drive.locks[path].name}.")
-        self._drive.locks[path] = self._process
-        return _Lock(self._drive, path, self._process)
+        if path in self._disk.locks:
+            raise StoreError(f"{path} is in use by {self._disk.locks[path].name}.")
+        self._disk.locks[path] = self._process
+        return _Lock(self._disk, path, self._process)
 
     def _check_alive(self) -> None:
         if not self._process.alive:
@@ -88,14 +88,14 @@ class MemoryFiles:
 
 
 class _Lock:
-    def __init__(self, drive: Drive, path: Path, holder: Process) -> None:
-        self._drive = drive
+    def __init__(self, disk: SimulatedDisk, path: Path, holder: Process) -> None:
+        self._disk = disk
         self._path = path
         self._holder = holder
 
     def release(self) -> None:
-        if self._drive.locks.get(self._path) is self._holder:
-            del self._drive.locks[self._path]
+        if self._disk.locks.get(self._path) is self._holder:
+            del self._disk.locks[self._path]
 
 
 class _Growing:

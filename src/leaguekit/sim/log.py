@@ -9,7 +9,7 @@ from random import Random
 from typing import Literal, Protocol
 
 from leaguekit.store.base import StoreError
-from leaguekit.store.memory import MemoryDisk, MemoryLog
+from leaguekit.store.memory import MemoryLog, MemoryLogContent
 
 
 class CommitFaults(Protocol):
@@ -31,8 +31,8 @@ class SimLog(MemoryLog):
     One commit is written at a time. Events that are appended meanwhile share the next commit.
     """
 
-    def __init__(self, disk: MemoryDisk, faults: CommitFaults) -> None:
-        super().__init__(disk)
+    def __init__(self, content: MemoryLogContent, faults: CommitFaults) -> None:
+        super().__init__(content)
         self._faults = faults
         self._queued: list[tuple[Future[int], tuple[bytes, ...]]] = []
         self._writing: list[tuple[Future[int], tuple[bytes, ...]]] = []
@@ -77,7 +77,7 @@ class SimLog(MemoryLog):
         if (failure := self._faults.failure()) is not None:
             self._fail(written=failure == "written")
             return
-        count = len(self.disk.events)
+        count = len(self.content.events)
         batch = self._writing
         self._write()
         if not self._faults.reach("after"):
@@ -92,7 +92,7 @@ class SimLog(MemoryLog):
 
     def _write(self) -> None:
         for _, events in self._writing:
-            self.disk.events += events
+            self.content.events += events
         self._writing = []
 
     def _fail(self, *, written: bool) -> None:

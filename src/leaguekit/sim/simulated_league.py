@@ -33,7 +33,7 @@ from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.ids import player_id
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim.faults import FIRST_PLAYERS_PORT, SECOND_MANAGER, FaultInjector, FaultPlan
-from leaguekit.sim.files import Drive, MemoryFiles
+from leaguekit.sim.files import MemoryFiles, SimulatedDisk
 from leaguekit.sim.log import SimLog
 from leaguekit.sim.network import Delivery, Network, SimCaller
 from leaguekit.sim.operator import Operator
@@ -42,12 +42,12 @@ from leaguekit.sim.processes import Process, ProcessLoop
 from leaguekit.sim.proxy import HEALTH
 from leaguekit.store.base import EventLog, StoreError
 from leaguekit.store.files import safe_name
-from leaguekit.store.memory import MemoryDisk
+from leaguekit.store.memory import MemoryLogContent
 from leaguekit.transport.base import HttpAnswer
 from leaguekit.transport.memory import Address
 
 if TYPE_CHECKING:
-    from leaguekit.sim.takeovers import Takeovers
+    from leaguekit.sim.takeovers import TakeoverScenario
 
 T = TypeVar("T")
 
@@ -87,8 +87,8 @@ class SimulatedLeague:
         self.outcome = Outcome()
         self.fault_injector = FaultInjector(plan, loop.time)
         self.network = Network(self._delivery_for, plan.random_for("network"), self._inspect_message)
-        self.drive = Drive()
-        self.disk = MemoryDisk()
+        self.disk = SimulatedDisk()
+        self.log_content = MemoryLogContent()
         self.commits = 0
         # Called before and after each commit with its number. If it returns True, the manager crashes.
         self.at_commit: Callable[[Literal["before", "after"], int], bool] = lambda _moment, _number: False
@@ -109,19 +109,19 @@ class SimulatedLeague:
         # The events that end the managers, by process.
         self._stops: dict[Process, asyncio.Event] = {}
         self._is_closing = False
-        self._takeovers: Takeovers | None = None
+        self._takeovers: TakeoverScenario | None = None
         if plan.kind == "standby":
             self._takeovers = self._make_takeovers()
 
-    def _make_takeovers(self) -> Takeovers:
+    def _make_takeovers(self) -> TakeoverScenario:
         # Only leagues with two managers need asyncpg.
-        from leaguekit.sim.takeovers import Takeovers  # noqa: PLC0415
+        from leaguekit.sim.takeovers import TakeoverScenario  # noqa: PLC0415
 
-        return Takeovers(
+        return TakeoverScenario(
             self._loop,
             self.plan,
             self.network,
-            self.disk,
+            self.log_content,
             urls=MANAGERS,
             url=MANAGER_URL,
             kill=self.kill,
@@ -165,7 +165,7 @@ class SimulatedLeague:
             await asyncio.wait([operator_task, *tasks.values()])
         if not self.outcome.violations and self.network.open_exchanges:
             self._add_violation(f"{len(self.network.open_exchanges)} connections are left")
-        self.outcome.events, self.outcome.documents = self.disk.events, self.disk.kept
+        self.outcome.events, self.outcome.documents = self.log_content.events, self.log_content.documents
         self.outcome.seconds = self._loop.time()
         self.outcome.exchanges = self.network.exchanges
         self.outcome.injected = dict(self.fault_injector.injected)
@@ -225,7 +225,7 @@ class SimulatedLeague:
         logging.getLogger(__name__).info("%s crashes at its step %d", process.name, process.steps)
         process.kill()
         self.network.crash(process)
-        self.drive.crash(process, self._crash_rng)
+        self.disk.crash(process, self._crash_rng)
         if process.name == MANAGER and self._log is not None:
             self._log.crash(self._crash_rng)
         self._ended[process].set_result("crashed")
@@ -245,7 +245,7 @@ class SimulatedLeague:
             self._add_violation(f"{process.name} ended and left {len(left)} tasks: {', '.join(names)}")
         self._loop.kill(process)
         self.network.crash(process)
-        if any(holder is process for holder in self.drive.locks.values()):
+        if any(holder is process for holder in self.disk.locks.values()):
             self._add_violation(f"{process.name} ended and left a lock")
         self._ended[process].set_result(end)
 
@@ -270,7 +270,7 @@ class SimulatedLeague:
             Path("SHARED"),
             now=lambda: START_TIME + timedelta(seconds=self._loop.time() + self._clocks[name]),
             entropy=self.plan.random_for("entropy", name, run).randbytes,
-            files=MemoryFiles(self.drive, process, lambda kind: self._disk_fails(name, kind, fails)),
+            files=MemoryFiles(self.disk, process, lambda kind: self._disk_fails(name, kind, fails)),
             inline=True,
             blocking_delay=lambda: slow.uniform(0.0, 1.0) if self.fault_injector.inject("slow disk", slow) else 0.0,
         )
@@ -285,7 +285,7 @@ class SimulatedLeague:
         """Whether an agent has a token on its disk."""
         role = name.partition(" ")[0]
         own = safe_name(self._display_name(name))
-        return Path("SHARED", "agents", LEAGUE, f"{role}-{own}", "state.json") in self.drive.files
+        return Path("SHARED", "agents", LEAGUE, f"{role}-{own}", "state.json") in self.disk.files
 
     def _display_name(self, name: str) -> str:
         role, _, number = name.partition(" ")
@@ -315,7 +315,7 @@ class SimulatedLeague:
             return
         if self._takeovers is None:
             rng = self.plan.random_for("commits", self._runs[MANAGER])
-            self._log = SimLog(self.disk, _LeagueCommitFaults(self, process, rng))
+            self._log = SimLog(self.log_content, _LeagueCommitFaults(self, process, rng))
             await self._serve_league(process, world, self._log, MANAGER_URL, stop)
             return
         release = await run_until(stop, self._takeovers.stand_by(process))

@@ -19,7 +19,7 @@ from leaguekit.sim.network import Network
 from leaguekit.sim.processes import NO_OWNER, Process, ProcessLoop
 from leaguekit.sim.proxy import Proxy
 from leaguekit.store import postgres_lock
-from leaguekit.store.memory import MemoryDisk
+from leaguekit.store.memory import MemoryLogContent
 from leaguekit.store.postgres import PostgresLog
 from leaguekit.transport.memory import Address, address_of
 
@@ -32,7 +32,7 @@ CHECK_SECONDS = 0.25
 MAX_STATEMENT_SECONDS = 1.0
 
 
-class Takeovers:
+class TakeoverScenario:
     """The database, the proxy at ``url``, and the faults of their hosts. ``urls`` are those of the managers, by name.
 
     ``kill`` crashes a process, and ``hand_over`` asks one to end. ``add_violation`` is called with each violation.
@@ -43,7 +43,7 @@ class Takeovers:
         loop: ProcessLoop,
         plan: FaultPlan,
         network: Network,
-        disk: MemoryDisk,
+        content: MemoryLogContent,
         *,
         urls: Mapping[str, str],
         url: str,
@@ -52,7 +52,7 @@ class Takeovers:
         add_violation: Callable[[str], None],
         count: Callable[[str], None],
     ) -> None:
-        self.database = Database(loop, disk, self, plan.random_for("database"))
+        self.database = Database(loop, content, self, plan.random_for("database"))
         self.database.on_takeover = self._note_takeover
         self._loop = loop
         self._plan = plan

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from leaguekit.store import sqlite_schema
 from leaguekit.store.base import StoreError, check_version
 from leaguekit.store.disk import sync
-from leaguekit.store.head import head_path, missing_end, read_head, write_head
+from leaguekit.store.head_file import head_path, missing_end, read_head, write_head
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.sqlite_reader import connect_readonly
 

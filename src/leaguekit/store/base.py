@@ -37,11 +37,11 @@ class LogReader(Protocol):
     async def read(self, after: int = 0, limit: int | None = None) -> list[Stored]:
         """The committed events after a number, in order; at most ``limit`` of them."""
 
-    async def kept(self, name: str) -> bytes | None:
-        """The text that is kept beside the log under a name; None if there is none."""
+    async def read_document(self, name: str) -> bytes | None:
+        """The document that is stored beside the log under a name; None if there is none."""
 
-    async def names(self, prefix: str = "") -> list[str]:
-        """The sorted names of the kept texts that begin with a prefix."""
+    async def document_names(self, prefix: str = "") -> list[str]:
+        """The sorted names of the documents that begin with a prefix."""
 
     async def close(self) -> None:
         """Release the store. A writer commits pending writes first."""
@@ -56,8 +56,8 @@ class EventLog(LogReader, Protocol):
         Pending appends share one commit. A failed commit fails this future and all later ones.
         """
 
-    async def keep(self, name: str, content: bytes) -> None:
-        """Store a text beside the log under a name, and replace an earlier one (transcripts, the snapshot)."""
+    async def write_document(self, name: str, content: bytes) -> None:
+        """Store a document beside the log under a name, and replace an earlier one (transcripts, the snapshot)."""
 
     def checkpoint(self) -> None:
         """Bring the files of the store up to date: apply the journal, and write the number of the last durable event.
@@ -66,7 +66,7 @@ class EventLog(LogReader, Protocol):
         """
 
 
-class SharedLog(ABC):
+class TakeoverLog(ABC):
     """The part of a log that another program may take over from its writer, or that may be away for a time."""
 
     # The last moment, by the time of the loop, at which this program was certainly the writer.

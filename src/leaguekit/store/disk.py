@@ -46,8 +46,8 @@ class Files(Protocol):
         piece by piece, so that its content is never in memory as a whole.
         """
 
-    def grow(self, path: Path, *, kept: bytes) -> AppendFile:
-        """Write a private file with the content ``kept``, and open it to append lines."""
+    def open_to_append(self, path: Path, content: bytes) -> AppendFile:
+        """Replace a private file by this content, and open it to append lines."""
 
     def lock(self, path: Path) -> Lock:
         """Lock a file, so that no other program writes it."""
@@ -98,8 +98,8 @@ class Disk:
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
 
-    def grow(self, path: Path, *, kept: bytes) -> AppendFile:
-        self.write(path, kept, private=True)
+    def open_to_append(self, path: Path, content: bytes) -> AppendFile:
+        self.write(path, content, private=True)
         try:
             return _DiskAppendFile(os.open(path, os.O_WRONLY | os.O_APPEND | _BINARY))
         except OSError as error:

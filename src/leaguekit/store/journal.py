@@ -46,7 +46,7 @@ class Journal:
         self._lock = files.lock(path)
         try:
             self._pending, self._delivered = _read(path, (files.read(path) if is_ours else None) or b"")
-            self._file: AppendFile | None = self._grow()
+            self._file: AppendFile | None = self._open_rewritten()
         except BaseException:
             self._lock.release()
             raise
@@ -72,9 +72,10 @@ class Journal:
         with self._writing:
             self._pending.update(zip(keys, entries, strict=True))
 
-    def delivered(self, match_id: str, attempt: int) -> None:
-        """Record that the manager has a ruling. It is written with the next ruling, by ``note``, or by ``close``.
+    def mark_delivered(self, match_id: str, attempt: int) -> None:
+        """Record that the manager has a ruling.
 
+        The record is written with the next ruling, by ``flush_delivered``, or by ``close``.
         If the record is lost, the ruling is delivered twice, which is harmless.
         """
         key = _Key(match_id, attempt)
@@ -83,7 +84,7 @@ class Journal:
                 self._delivered[key] = None
                 self._notes.append(_delivered_line(key))
 
-    def note(self) -> None:
+    def flush_delivered(self) -> None:
         """Write which rulings have been delivered."""
         with self._writing:
             if self._notes:
@@ -94,7 +95,7 @@ class Journal:
         with self._writing:
             return list(self._pending.values())
 
-    def done(self) -> list[tuple[str, int]]:
+    def delivered_keys(self) -> list[tuple[str, int]]:
         """The matches and attempts of the delivered rulings, in order."""
         with self._writing:
             return [(key.match_id, key.attempt) for key in self._delivered]
@@ -134,13 +135,13 @@ class Journal:
             # Closed first: Windows does not replace a file that is open.
             with contextlib.suppress(OSError):
                 self._opened().close()
-            self._file = self._grow()
+            self._file = self._open_rewritten()
             self._failure = None
             self._notes.clear()
 
-    def _grow(self) -> AppendFile:
+    def _open_rewritten(self) -> AppendFile:
         lines = [*map(_delivered_line, self._delivered), *map(_ruling_line, self._pending.values())]
-        return self._files.grow(self.path, kept=b"".join(lines))
+        return self._files.open_to_append(self.path, b"".join(lines))
 
     def _opened(self) -> AppendFile:
         if self._file is None:

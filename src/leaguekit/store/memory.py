@@ -11,19 +11,19 @@ from leaguekit.store.base import Stored, StoreError
 _CLOSED = "The log in memory is closed."
 
 
-class MemoryDisk:
-    """The committed content of a log. It outlives the log, as a disk outlives a process."""
+class MemoryLogContent:
+    """The committed content of a log. It outlives the log, as the file of a store does."""
 
     def __init__(self) -> None:
         self.events: list[bytes] = []
-        self.kept: dict[str, bytes] = {}
+        self.documents: dict[str, bytes] = {}
 
 
 class MemoryLog:
-    """An EventLog on a MemoryDisk. Appends of one iteration of the event loop are committed together in the next."""
+    """An EventLog in memory. Appends of one iteration of the event loop are committed together in the next."""
 
-    def __init__(self, disk: MemoryDisk | None = None) -> None:
-        self.disk = disk or MemoryDisk()
+    def __init__(self, content: MemoryLogContent | None = None) -> None:
+        self.content = content or MemoryLogContent()
         self._waiting: list[tuple[Future[int], tuple[bytes, ...]]] = []
         self._closed = False
 
@@ -41,27 +41,27 @@ class MemoryLog:
     def _commit(self) -> None:
         waiting, self._waiting = self._waiting, []
         for future, events in waiting:
-            self.disk.events += events
+            self.content.events += events
             if not future.done():
-                future.set_result(len(self.disk.events))
+                future.set_result(len(self.content.events))
 
     async def read(self, after: int = 0, limit: int | None = None) -> list[Stored]:
         self._check_open()
         after = max(after, 0)
-        events = self.disk.events[after : None if limit is None else after + limit]
+        events = self.content.events[after : None if limit is None else after + limit]
         return [Stored(number, event) for number, event in enumerate(events, after + 1)]
 
-    async def keep(self, name: str, content: bytes) -> None:
+    async def write_document(self, name: str, content: bytes) -> None:
         self._check_open()
-        self.disk.kept[name] = content
+        self.content.documents[name] = content
 
-    async def kept(self, name: str) -> bytes | None:
+    async def read_document(self, name: str) -> bytes | None:
         self._check_open()
-        return self.disk.kept.get(name)
+        return self.content.documents.get(name)
 
-    async def names(self, prefix: str = "") -> list[str]:
+    async def document_names(self, prefix: str = "") -> list[str]:
         self._check_open()
-        return sorted(name for name in self.disk.kept if name.startswith(prefix))
+        return sorted(name for name in self.content.documents if name.startswith(prefix))
 
     def checkpoint(self) -> None:
         """Does nothing: there are no files."""

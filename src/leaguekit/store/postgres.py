@@ -17,7 +17,7 @@ from uuid import uuid4
 import asyncpg
 
 from leaguekit.store import postgres_lock, postgres_schema
-from leaguekit.store.base import SharedLog, StoreError, redact_address
+from leaguekit.store.base import StoreError, TakeoverLog, redact_address
 from leaguekit.store.group_commit import PendingWrite, events_of, reject_group, resolve_group, texts_of
 from leaguekit.store.postgres_reader import PostgresReader
 
@@ -48,7 +48,7 @@ IS_WRITER = "SELECT count(*) FROM leaguekit WHERE epoch = $1"
 LAST = "SELECT (SELECT coalesce(max(number), 0) FROM leaguekit_events) FROM leaguekit WHERE epoch = $1"
 
 
-class PostgresLog(PostgresReader, SharedLog):
+class PostgresLog(PostgresReader, TakeoverLog):
     """An EventLog in a PostgreSQL database. Use ``open`` to create it. It belongs to the event loop that opened it."""
 
     def __init__(
@@ -91,7 +91,7 @@ class PostgresLog(PostgresReader, SharedLog):
     def append(self, events: Sequence[bytes]) -> Future[int]:
         return self._enqueue(PendingWrite(self._loop.create_future(), tuple(events)))
 
-    async def keep(self, name: str, content: bytes) -> None:
+    async def write_document(self, name: str, content: bytes) -> None:
         await self._enqueue(PendingWrite(self._loop.create_future(), (), ((name, content),)))
 
     async def confirm(self) -> None:

@@ -51,11 +51,11 @@ class PostgresReader:
         check_numbers(self._display_name, after, events)
         return events
 
-    async def kept(self, name: str) -> bytes | None:
+    async def read_document(self, name: str) -> bytes | None:
         rows = await self._fetch(KEPT, name)
         return rows[0][0] if rows else None
 
-    async def names(self, prefix: str = "") -> list[str]:
+    async def document_names(self, prefix: str = "") -> list[str]:
         return [name for (name,) in await self._fetch(NAMES, prefix)]
 
     async def close(self) -> None:

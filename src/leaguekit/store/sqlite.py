@@ -21,7 +21,7 @@ from typing import Final, Literal
 from leaguekit.store import sqlite_schema
 from leaguekit.store.base import StoreError, check_version
 from leaguekit.store.group_commit import PendingWrite, events_of, reject_group, resolve_group, texts_of
-from leaguekit.store.head import HeadWriter, check_head
+from leaguekit.store.head_file import HeadFileWriter, check_head
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.sqlite_reader import SqliteReader
 
@@ -49,7 +49,7 @@ class SqliteLog(SqliteReader):
         try:
             self._writer, self._last = _open_writer(real)
             super().__init__(real, loop, sqlite_schema.connect(real))
-            self._head = HeadWriter(real, self._last)
+            self._head = HeadFileWriter(real, self._last)
             # The identity of the opened files: the store and its journal.
             self._files = {one: one.stat() for one in (real, Path(f"{real}-wal"))}
         except (sqlite3.Error, OSError) as error:
@@ -76,7 +76,7 @@ class SqliteLog(SqliteReader):
         self._enqueue_texts()
         return self._enqueue(PendingWrite(self._loop.create_future(), tuple(events)))
 
-    async def keep(self, name: str, content: bytes) -> None:
+    async def write_document(self, name: str, content: bytes) -> None:
         text = PendingWrite(self._loop.create_future(), (), ((name, content),))
         if self._is_closed:
             self._enqueue(text)

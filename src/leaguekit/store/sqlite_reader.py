@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from leaguekit.store import sqlite_schema
 from leaguekit.store.base import Stored, StoreError, check_numbers, check_readable
-from leaguekit.store.head import check_not_missing
+from leaguekit.store.head_file import check_not_missing
 
 _READ = "SELECT number, event FROM events WHERE number > ? ORDER BY number LIMIT ?"
 
@@ -53,10 +53,10 @@ class SqliteReader:
     async def read(self, after: int = 0, limit: int | None = None) -> list[Stored]:
         return await self._in_thread(lambda: self._read(max(after, 0), limit))
 
-    async def kept(self, name: str) -> bytes | None:
+    async def read_document(self, name: str) -> bytes | None:
         return await self._in_thread(lambda: self._kept(name))
 
-    async def names(self, prefix: str = "") -> list[str]:
+    async def document_names(self, prefix: str = "") -> list[str]:
         return await self._in_thread(lambda: self._names(prefix))
 
     async def close(self) -> None:

@@ -171,7 +171,7 @@ async def _recorded(
     recorded = next((event for _, event in reversed(events) if isinstance(event, e.ResultRecorded)), None)
     if recorded is None or recorded.result.details.record_sha256 is UNSET:
         return recorded, None
-    kept = await reader.kept(record_name(match_id, recorded.attempt))
+    kept = await reader.read_document(record_name(match_id, recorded.attempt))
     return recorded, read_record(kept, recorded.result.details)
 
 
@@ -180,7 +180,7 @@ def _record(recorded: e.ResultRecorded | None, posted: Sequence[Any] | None) -> 
 
 
 async def _transcript(reader: LogReader, match_id: str) -> MatchTranscript | None:
-    kept = await reader.kept(f"transcript/{match_id}")
+    kept = await reader.read_document(f"transcript/{match_id}")
     return None if kept is None else msgspec.json.decode(kept, type=MatchTranscript)
 
 

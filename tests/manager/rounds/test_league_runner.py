@@ -826,7 +826,7 @@ async def test_a_referee_lost_in_the_middle_is_noticed_within_15_seconds_and_ano
         for name in lost:
             match = hall.league.matches[name]
             assert (match.attempt, match.referee_id) == (2, "REF02")
-        recorded = [decode(event) for event in hall.log.disk.events]
+        recorded = [decode(event) for event in hall.log.content.events]
         results = Counter(event.match_id for event in recorded if isinstance(event, ResultRecorded))
         assert results == dict.fromkeys(hall.league.matches, 1)
         assert all(row.played == 3 for row in queries.standings(hall.league))
@@ -977,7 +977,7 @@ async def test_a_match_that_a_referee_refuses_goes_to_another_soon(tmp_path: Pat
         await hall.operate("start")
         await hall.until(lambda: willing.got("MATCH_ASSIGNMENT"), seconds=20)
         assert len(unwilling.got("MATCH_ASSIGNMENT")) == 5
-        assert any(b"REF01 did not take it: no" in event for event in hall.log.disk.events)
+        assert any(b"REF01 did not take it: no" in event for event in hall.log.content.events)
         await willing.report("R1M1")
         await hall.end()
 

@@ -56,7 +56,7 @@ class RoutedHall(Hall):
         ]
 
     def recorded(self) -> list[e.Event]:
-        return [e.decode(text) for text in self.log.disk.events]
+        return [e.decode(text) for text in self.log.content.events]
 
 
 class _RoutedCaller(MemoryCaller):

@@ -24,9 +24,9 @@ from leaguekit.cli.tables import table
 from leaguekit.league.analysis.cycles import find_cycles
 from leaguekit.player.context import Context, Strategy
 from leaguekit.player.strategies import STRATEGIES
-from leaguekit.sim.comparison.direct import Entrant
 from leaguekit.sim.comparison.estimates import POWER, Estimate, Sums, _quantile
 from leaguekit.sim.comparison.leagues import Comparison
+from leaguekit.sim.comparison.offline_league import Entrant
 from leaguekit.sim.comparison.pairs import PairedGames
 from leaguekit.sim.comparison.sprt import SequentialTest
 from leaguekit.sim.jobs import run_in_order

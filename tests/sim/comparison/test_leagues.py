@@ -1,4 +1,4 @@
-"""A comparison assigns seats by each league's seed, and its leagues are those of the direct engine."""
+"""A comparison assigns seats by each league's seed, and its leagues are those of an offline league."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from leaguekit.league.settings import Settings, plain_format
 from leaguekit.player.context import Context
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.messages import MatchResult
-from leaguekit.sim.comparison.direct import DirectLeague, Entrant
 from leaguekit.sim.comparison.leagues import Comparison
+from leaguekit.sim.comparison.offline_league import Entrant, OfflineLeague
 
 GAME = "rock_paper_scissors"
 DOUBLE = Settings(league_id="any", game_type=GAME, rounds="double")
@@ -63,7 +63,7 @@ def test_a_double_round_robin_is_that_of_the_direct_engine() -> None:
     comparison = Comparison(GAME, entrants("frequency", "random", "alternating"), 3, settings=DOUBLE, as_named=True)
     comparison.play(7)
     players = [Entrant(f"{name} {seat}", STRATEGIES[name]) for seat, name in enumerate(comparison.names, start=1)]
-    assert comparison.league.standings() == DirectLeague(DOUBLE, players).play(7)
+    assert comparison.league.standings() == OfflineLeague(DOUBLE, players).play(7)
 
 
 def test_an_error_of_a_strategy_names_the_context_as_authors_know_it() -> None:
@@ -82,7 +82,7 @@ def test_as_named_it_is_the_league_of_the_direct_engine() -> None:
     strategies = ["frequency", "random", "alternating", "frequency"]
     assert [*comparison.strategy_of.values()] == strategies
     players = [Entrant(f"{name} {seat}", STRATEGIES[name]) for seat, name in enumerate(strategies, start=1)]
-    assert comparison.league.standings() == DirectLeague(Settings(league_id="any", game_type=GAME), players).play(7)
+    assert comparison.league.standings() == OfflineLeague(Settings(league_id="any", game_type=GAME), players).play(7)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from leaguekit.player.context import Context
 from leaguekit.player.strategies import STRATEGIES
-from leaguekit.sim.comparison.direct import Entrant
+from leaguekit.sim.comparison.offline_league import Entrant
 from leaguekit.sim.comparison.pairs import PairedGames, PairedTest
 from leaguekit.sim.comparison.sprt import BOUND, SequentialTest
 

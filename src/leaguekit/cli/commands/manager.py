@@ -405,7 +405,7 @@ async def _resolve_settings(
         _check_game(stored)
         formats.check(stored)
     if options.run_plan is not None:
-        await log.keep(stored_plans.RUN, options.run_plan.encode())
+        await log.write_document(stored_plans.RUN, options.run_plan.encode())
     else:
         await stored_plans.keep_listening(log, options)
     return stored or settings

@@ -19,7 +19,7 @@ from leaguekit.league.outcomes import record_name
 from leaguekit.manager.rounds.pairing_engine import Py4Swiss, installed_version
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader, is_postgres
-from leaguekit.store.head import MissingEnd, missing_end, read_head
+from leaguekit.store.head_file import MissingEnd, missing_end, read_head
 
 MAX_PRINTED_FINDINGS = 20
 EXAMPLES = """examples:
@@ -78,16 +78,16 @@ async def _verify(reader: LogReader, store: str | Path, *, as_json: bool) -> int
     # Read before the log, to which a manager may append meanwhile.
     head = read_head(store)
     last = 0
-    transcripts = set(await reader.names("transcript/"))
+    transcripts = set(await reader.document_names("transcript/"))
     with stores.Progress("events checked") as progress:
         async for one in stores.iterate_events(reader):
             progress.update(one.number)
             last = one.number
             event = audit.take(one.number, one.event)
             if isinstance(event, ResultRecorded) and event.result.details.record_sha256:
-                audit.record(event, await reader.kept(record_name(event.match_id, event.attempt)))
+                audit.record(event, await reader.read_document(record_name(event.match_id, event.attempt)))
             if isinstance(event, ResultRecorded) and (name := f"transcript/{event.match_id}") in transcripts:
-                audit.transcript(event, await reader.kept(name) or b"")
+                audit.transcript(event, await reader.read_document(name) or b"")
     return _print_result(audit, Completeness(store, last, head), as_json=as_json)
 
 

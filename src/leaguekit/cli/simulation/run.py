@@ -22,8 +22,8 @@ from leaguekit.cli.simulation.progress import Progress
 from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.sim.cluster import Cluster
-from leaguekit.sim.comparison.direct import GameBrokeDown, UnusableStrategy
 from leaguekit.sim.comparison.leagues import LeagueTotals
+from leaguekit.sim.comparison.offline_league import GameBrokeDown, UnusableStrategy
 from leaguekit.sim.comparison.pairs import PairedTest
 from leaguekit.sim.comparison.parts import CodeMismatch, PartJobs, SimulationSetup, play_parts
 from leaguekit.sim.interrupts import noted_interrupts

@@ -207,7 +207,7 @@ class LeagueRunner:
     async def _resume(self) -> bool:
         """Go on where an earlier run was interrupted. Returns True if there is nothing left to do."""
         league = self._ledger.league
-        notified = await self._ledger.log.kept(NOTIFIED_KEY) or b"0"
+        notified = await self._ledger.log.read_document(NOTIFIED_KEY) or b"0"
         if not re.fullmatch(rb"\d+|all( \d+)?", notified):
             log.warning("the record of sent messages cannot be read: they are sent again")
             notified = b"0"
@@ -279,7 +279,7 @@ class LeagueRunner:
         undelivered = await self._final_messages.send(messages)
         self._completed.set()
         await self._final_messages.retry(undelivered)
-        await self._ledger.log.keep(NOTIFIED_KEY, b"%b %d" % (ALL, number))
+        await self._ledger.log.write_document(NOTIFIED_KEY, b"%b %d" % (ALL, number))
 
     # Reacting to events
 
@@ -369,7 +369,7 @@ class LeagueRunner:
         """Store, for the next start, that the end of a round was sent to all agents."""
         await asyncio.wait(answered)
         if not self._is_over:
-            await self._ledger.log.keep(NOTIFIED_KEY, b"%d" % round_id)
+            await self._ledger.log.write_document(NOTIFIED_KEY, b"%d" % round_id)
 
     # Agents
 

@@ -16,8 +16,8 @@ from msgspec import Struct
 from leaguekit.league.settings import Settings
 from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.protocol.messages import MatchResult, MoveOrigins
-from leaguekit.sim.comparison.direct import DirectLeague, Entrant, OnResult
 from leaguekit.sim.comparison.estimates import Scale, Sums
+from leaguekit.sim.comparison.offline_league import Entrant, OfflineLeague, OnResult
 from leaguekit.sim.interrupts import is_interrupted
 
 
@@ -95,7 +95,7 @@ class Comparison:
         self.settings = settings or Settings(league_id="simulation", game_type=game)
         # How often each pair of players meets in a league; None if the format decides that.
         self.legs = {"round_robin": 1, "round_robin(legs=2)": 2}.get(self.settings.format_text)
-        self.league = DirectLeague(self.settings, self._entrants_in_seats(), fresh=fresh)
+        self.league = OfflineLeague(self.settings, self._entrants_in_seats(), fresh=fresh)
         self.counted = self._no_leagues()
 
     def play(self, seed: int, on_result: OnResult | None = None) -> None:

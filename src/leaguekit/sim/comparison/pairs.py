@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from leaguekit.league.settings import Settings
 from leaguekit.protocol.messages import MoveOrigins
-from leaguekit.sim.comparison.direct import DirectLeague, Entrant
+from leaguekit.sim.comparison.offline_league import Entrant, OfflineLeague
 from leaguekit.sim.comparison.sprt import Decision, SequentialTest
 from leaguekit.sim.interrupts import is_interrupted
 
@@ -41,7 +41,7 @@ class PairedGames:
 
     def __init__(self, game: str, first: Entrant, second: Entrant) -> None:
         settings = Settings(league_id="simulation", game_type=game, rounds="double")
-        self._league = DirectLeague(settings, [first, second], fresh=True, same_chance=True)
+        self._league = OfflineLeague(settings, [first, second], fresh=True, same_chance=True)
         self.game = self._league.game
 
     def play(self, seed: int) -> PairResult:

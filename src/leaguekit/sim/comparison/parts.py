@@ -24,8 +24,8 @@ from leaguekit.league.settings import Settings
 from leaguekit.player.move_limit import limited_moves
 from leaguekit.player.strategies import CannotPlay, check_can_play
 from leaguekit.player.strategy_loading import NoSuchStrategy, load, module_of_strategy
-from leaguekit.sim.comparison.direct import CALLER, Entrant
 from leaguekit.sim.comparison.leagues import Comparison, LeagueTotals
+from leaguekit.sim.comparison.offline_league import CALLER, Entrant
 from leaguekit.sim.comparison.pairs import PairedGames, PairResults
 from leaguekit.sim.interrupts import is_interrupted
 from leaguekit.sim.jobs import run_in_order

@@ -76,6 +76,6 @@ class ServedReport:
         reasons = {row.match_id: row.reason for row in listing.results()}
         for match in listing.league.matches.values():
             wanted = match.has_ended and report.full_from is None
-            kept = await self._ledger.log.kept(f"transcript/{match.id}") if wanted else None
+            kept = await self._ledger.log.read_document(f"transcript/{match.id}") if wanted else None
             transcript = None if kept is None else of_type(MatchTranscript, decode(kept))
             yield ReportedMatch(match, reasons.get(match.id), transcript)

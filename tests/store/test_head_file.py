@@ -15,9 +15,9 @@ import pytest
 
 from leaguekit.league.events import LeagueCompleted, RoundCompleted, decode
 from leaguekit.manager.ledger import Ledger
-from leaguekit.store import head, sqlite_schema
+from leaguekit.store import head_file, sqlite_schema
 from leaguekit.store.base import StoreError
-from leaguekit.store.head import HeadWriter, head_path, read_head
+from leaguekit.store.head_file import HeadFileWriter, head_path, read_head
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.store.sqlite_reader import SqliteReader
 from tests.played import played
@@ -37,8 +37,8 @@ class Writings:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.numbers: list[int] = []
         self._came = threading.Condition()
-        self._write = head.write_head
-        monkeypatch.setattr(head, "write_head", self._count)
+        self._write = head_file.write_head
+        monkeypatch.setattr(head_file, "write_head", self._count)
 
     def _count(self, store: Path, number: int) -> None:
         try:
@@ -76,13 +76,13 @@ def last_in(path: Path) -> int:
 
 
 def test_the_pause_leaves_time_to_write_within_a_second() -> None:
-    assert head.PAUSE_SECONDS < 1
+    assert head_file.PAUSE_SECONDS < 1
 
 
 def test_the_number_is_written_while_the_log_is_open(
     path: Path, writings: Writings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(head, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(head_file, "PAUSE_SECONDS", 0.01)
 
     async def main() -> None:
         log = await SqliteLog.open(path)
@@ -99,7 +99,7 @@ def test_the_number_is_written_while_the_log_is_open(
 def test_a_burst_of_events_is_written_twice_and_not_event_by_event(
     path: Path, writings: Writings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(head, "PAUSE_SECONDS", LONG)
+    monkeypatch.setattr(head_file, "PAUSE_SECONDS", LONG)
 
     async def main() -> None:
         log = await SqliteLog.open(path)
@@ -131,7 +131,7 @@ def test_a_store_of_an_earlier_release_gets_a_head_file_when_it_is_opened(path: 
 def test_the_end_of_each_round_and_of_the_league_is_written_without_a_pause(
     path: Path, writings: Writings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(head, "PAUSE_SECONDS", LONG)
+    monkeypatch.setattr(head_file, "PAUSE_SECONDS", LONG)
     ends: list[int] = []
     events = [decode(line) for line in played().log]
 
@@ -166,7 +166,7 @@ def test_at_the_end_of_each_round_everything_so_far_is_in_the_store_without_its_
             if isinstance(event, (RoundCompleted, LeagueCompleted)):
                 # The writer does one thing after the other: what was asked for before the first is done at the second.
                 for _ in range(2):
-                    await ledger.log.keep("text", b"")
+                    await ledger.log.write_document("text", b"")
                 shutil.copy(path, copy)
                 found[number] = last_in(copy)
         await ledger.close()
@@ -182,7 +182,7 @@ def test_at_the_end_of_each_round_everything_so_far_is_in_the_store_without_its_
 def test_a_head_file_that_cannot_be_written_is_logged_once_and_stops_nothing(
     path: Path, writings: Writings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(head, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(head_file, "PAUSE_SECONDS", 0.01)
     caplog.set_level(logging.WARNING)
 
     async def main() -> None:
@@ -203,7 +203,7 @@ def test_a_head_file_that_cannot_be_written_is_logged_once_and_stops_nothing(
 
 
 def test_closing_tries_once_to_write_what_cannot_be_written(path: Path, writings: Writings) -> None:
-    writer = HeadWriter(path, 0)
+    writer = HeadFileWriter(path, 0)
     head_path(path).mkdir()
     writer.committed(1)
     writings.wait(1)

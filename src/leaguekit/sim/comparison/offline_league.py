@@ -1,4 +1,4 @@
-"""The direct engine: plays leagues without network, clock and log, to compare strategies over many seeds.
+"""Plays leagues without network, clock and log, to compare strategies over many seeds.
 
 It uses the same schedule, match machine, games, strategies, table and random numbers as every other league. So for the
 same seed and the same players the results are the same as those of a league of separate programs. It leaves out only
@@ -94,19 +94,19 @@ class Context(context.Context, frozen=True):
     """What a strategy is given. It has the name of its base class, which authors see in errors."""
 
     def played(self) -> list[PastMatch]:
-        """The whole history: a direct league has one game, and every match is decided by play."""
+        """The whole history: an offline league has one game, and every match is decided by play."""
         return [*self.history]
 
 
 class UnusableStrategy(ValueError):
-    """A strategy that the direct engine cannot call: it is asynchronous, or does not return."""
+    """A strategy that an offline league cannot call: it is asynchronous, or does not return."""
 
 
 class GameBrokeDown(ValueError):
     """A game that raised an error."""
 
 
-class DirectLeague:
+class OfflineLeague:
     """A league that can be played many times, with a different seed each time.
 
     With ``fresh`` the strategies see no history, no record and no table. With ``same_chance`` the game's chance is the
@@ -373,7 +373,7 @@ class DirectLeague:
 
 
 # Where a strategy runs, for ``limited_moves``.
-CALLER = DirectLeague._choose.__code__  # noqa: SLF001 - of this module
+CALLER = OfflineLeague._choose.__code__  # noqa: SLF001 - of this module
 
 
 def _describe(error: Exception) -> str:

@@ -80,7 +80,7 @@ def check_not_missing(store: Path) -> None:
         raise MissingEnd(missing_end(store, 0, head))
 
 
-class HeadWriter:
+class HeadFileWriter:
     """Updates the head file of a store in its own thread, so that the writer of the store never waits for it.
 
     A new number is written at once, or after a pause if the previous one was written recently. A failure to write is

@@ -1,4 +1,4 @@
-"""The direct engine plays the same leagues as real agents, and its cache does not change them."""
+"""An offline league plays the same leagues as real agents, and its cache does not change them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from leaguekit.player.move_limit import limited_moves
 from leaguekit.player.strategies import STRATEGIES, strategies_for
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim import loop
-from leaguekit.sim.comparison.direct import CALLER, DirectLeague, Entrant, GameBrokeDown, UnusableStrategy
+from leaguekit.sim.comparison.offline_league import CALLER, Entrant, GameBrokeDown, OfflineLeague, UnusableStrategy
 from tests.agents.leagues import Hall
 
 LEAGUE = "league_2025_even_odd"
@@ -33,10 +33,10 @@ def _search_little(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "MAX_POSITIONS", 60)
 
 
-def direct(game: str, strategies: tuple[str | Strategy, ...], **more: Any) -> DirectLeague:
+def offline(game: str, strategies: tuple[str | Strategy, ...], **more: Any) -> OfflineLeague:
     functions = [STRATEGIES[one] if isinstance(one, str) else one for one in strategies]
     entrants = [Entrant(f"Player {number}", function) for number, function in enumerate(functions, start=1)]
-    return DirectLeague(Settings(league_id=LEAGUE, game_type=game), entrants, **more)
+    return OfflineLeague(Settings(league_id=LEAGUE, game_type=game), entrants, **more)
 
 
 def summarize(result: MatchResult | None) -> tuple[Any, ...]:
@@ -61,7 +61,7 @@ def through_the_agents(root: Path, game: str, strategies: tuple[str | Strategy, 
     return loop.run(main())
 
 
-def directly(league: DirectLeague, seed: int) -> Any:
+def play_offline(league: OfflineLeague, seed: int) -> Any:
     results: dict[str, tuple[Any, ...]] = {}
     standings = league.play(seed, lambda name, result: results.update({name: summarize(result)}))
     return results, standings, {name: player.history for name, player in league.players.items()}
@@ -81,8 +81,8 @@ def test_both_engines_give_the_same_results_for_the_same_seed(
 ) -> None:
     strategies = tuple(name for name in strategies if name in strategies_for(game))
     by_agents = through_the_agents(tmp_path, game, strategies, seed)
-    assert directly(direct(game, strategies), seed) == by_agents
-    assert directly(direct(game, strategies), seed + 1)[0] != by_agents[0]
+    assert play_offline(offline(game, strategies), seed) == by_agents
+    assert play_offline(offline(game, strategies), seed + 1)[0] != by_agents[0]
 
 
 def seen_by(seen: list[dict[str, Any]]) -> Strategy:
@@ -102,12 +102,12 @@ def seen_by(seen: list[dict[str, Any]]) -> Strategy:
 def test_a_strategy_is_shown_the_same_by_both_engines_but_for_the_table_after_its_first_move(
     tmp_path: Path, game: str
 ) -> None:
-    """Agents see the table change while others end their matches. The direct engine plays one match at a time."""
+    """Agents see the table change while others end their matches. An offline league plays one match at a time."""
     by_agents: list[dict[str, Any]] = []
     others = [name for name in strategies_for(game) if name in ("alternating", "frequency", "always_C")]
     expected = through_the_agents(tmp_path, game, ("random", seen_by(by_agents), *others), 5)
     ours: list[dict[str, Any]] = []
-    assert directly(direct(game, ("random", seen_by(ours), *others)), 5) == expected
+    assert play_offline(offline(game, ("random", seen_by(ours), *others)), 5) == expected
     assert len(ours) >= 3
     for seen in (ours, by_agents):
         matches: set[str] = set()
@@ -125,8 +125,8 @@ def raises(ctx: Context) -> Any:
 @pytest.mark.parametrize("strategy", [raises, lambda _ctx: "sideways", lambda _ctx: None, lambda ctx: [ctx]])
 def test_what_is_no_move_is_replaced_as_in_every_league(tmp_path: Path, strategy: Strategy) -> None:
     strategies = (strategy, "random", "always_odd")
-    league = direct("even_odd", strategies)
-    assert directly(league, 4) == through_the_agents(tmp_path, "even_odd", strategies, 4)
+    league = offline("even_odd", strategies)
+    assert play_offline(league, 4) == through_the_agents(tmp_path, "even_odd", strategies, 4)
     origins, others = league.players["P01"].origins, league.players["P02"].origins
     assert (origins.own, origins.replaced) == (0, 2)
     assert str(origins.reason).startswith("the strategy ")
@@ -134,29 +134,29 @@ def test_what_is_no_move_is_replaced_as_in_every_league(tmp_path: Path, strategy
 
 
 def test_an_origin_that_a_strategy_states_is_counted() -> None:
-    league = direct("even_odd", (lambda _ctx: Move("odd", "retried", "busy"), "always_even"))
+    league = offline("even_odd", (lambda _ctx: Move("odd", "retried", "busy"), "always_even"))
     league.play(1)
     assert str(league.players["P01"].origins) == "1 retried"
 
 
 def test_a_move_that_only_looks_like_an_option_is_none() -> None:
-    league = direct("tic_tac_toe", (lambda ctx: float(ctx.valid_options[0]), lambda ctx: ctx.valid_options[0]))
+    league = offline("tic_tac_toe", (lambda ctx: float(ctx.valid_options[0]), lambda ctx: ctx.valid_options[0]))
     league.play(1)
     assert league.players["P01"].origins.replaced > 0
     assert league.players["P02"].origins.replaced == 0
 
 
 def test_a_move_that_is_an_option_in_other_words_is_taken_as_it() -> None:
-    league = direct("rock_paper_scissors", (lambda _ctx: b"rock".decode(), lambda _ctx: "paper"))
+    league = offline("rock_paper_scissors", (lambda _ctx: b"rock".decode(), lambda _ctx: "paper"))
     assert league.play(1)[0].player_id == "P02"
     assert league.players["P01"].origins.replaced == 0
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_what_is_remembered_of_a_course_changes_nothing(game: str) -> None:
-    remembering, forgetting = direct(game, ALL), direct(game, ALL, max_bytes=0)
+    remembering, forgetting = offline(game, ALL), offline(game, ALL, max_bytes=0)
     for seed in (1, 2):
-        assert directly(remembering, seed) == directly(forgetting, seed)
+        assert play_offline(remembering, seed) == play_offline(forgetting, seed)
 
 
 def spoil(ctx: Context) -> Any:
@@ -176,20 +176,20 @@ def test_a_strategy_can_spoil_nothing_for_others(game: str) -> None:
     def last(ctx: Context) -> Any:
         return ctx.valid_options[-1]
 
-    spoiled, unspoiled = direct(game, (spoil, last, spoil, last)), direct(game, (last,) * 4)
+    spoiled, unspoiled = offline(game, (spoil, last, spoil, last)), offline(game, (last,) * 4)
     for seed in (1, 1, 2):
-        assert directly(spoiled, seed) == directly(unspoiled, seed)
+        assert play_offline(spoiled, seed) == play_offline(unspoiled, seed)
 
 
 def test_leagues_of_one_object_know_nothing_of_each_other() -> None:
-    league = direct("even_odd", ALL)
-    first = directly(league, 1)
+    league = offline("even_odd", ALL)
+    first = play_offline(league, 1)
     league.play(2)
-    assert directly(league, 1) == first == directly(direct("even_odd", ALL), 1)
+    assert play_offline(league, 1) == first == play_offline(offline("even_odd", ALL), 1)
 
 
 def test_a_round_at_a_time_it_is_the_same_league() -> None:
-    league = direct("even_odd", ALL[:5])
+    league = offline("even_odd", ALL[:5])
     whole = league.play(3)
     assert [*league.play_rounds(3)] == [2] * 5
     assert league.standings() == whole
@@ -200,7 +200,7 @@ def test_a_round_at_a_time_it_is_the_same_league() -> None:
 
 def test_a_double_round_robin_is_counted_whole() -> None:
     entrants = [Entrant(name, STRATEGIES[name]) for name in ALL[:3]]
-    league = DirectLeague(Settings(league_id=LEAGUE, rounds="double"), entrants)
+    league = OfflineLeague(Settings(league_id=LEAGUE, rounds="double"), entrants)
     assert league.matches == 6
     assert {row.played for row in league.play(1)} == {4}
 
@@ -210,7 +210,7 @@ def test_a_strategy_that_must_be_awaited_cannot_be_asked() -> None:
         return ctx.valid_options[0]
 
     with pytest.raises(UnusableStrategy, match="the strategy of Player 1 is asynchronous"):
-        direct("even_odd", (choose, "random")).play(1)
+        offline("even_odd", (choose, "random")).play(1)
 
 
 def test_a_strategy_that_does_not_return_is_named_with_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +223,7 @@ def test_a_strategy_that_does_not_return_is_named_with_the_line(monkeypatch: pyt
     monkeypatch.setattr(move_limit, "MOVE_SECONDS", 0.25)
     why = rf"the strategy of Player 1 took longer than 0.25 s for a move \(line \d+ of {Path(__file__).name}\)"
     with limited_moves(CALLER), pytest.raises(UnusableStrategy, match=why):
-        direct("even_odd", (choose, "random")).play(1)
+        offline("even_odd", (choose, "random")).play(1)
 
 
 def test_a_game_that_raises_is_named_with_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,15 +231,15 @@ def test_a_game_that_raises_is_named_with_the_line(monkeypatch: pytest.MonkeyPat
         raise RuntimeError("no rule for this")
 
     monkeypatch.setattr(GAMES["tic_tac_toe"], "play", broken, raising=False)
-    said = r"the game tic_tac_toe broke down: RuntimeError\('no rule for this'\) \(line \d+ of test_direct.py\)"
+    said = r"the game tic_tac_toe broke down: RuntimeError\('no rule for this'\) \(line \d+ of test_offline_league.py\)"
     with pytest.raises(GameBrokeDown, match=said):
-        direct("tic_tac_toe", ("random", "random")).play(1)
+        offline("tic_tac_toe", ("random", "random")).play(1)
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_fresh_matches_show_a_strategy_nothing_of_earlier_ones(game: str) -> None:
     seen: list[dict[str, Any]] = []
-    league = direct(game, (seen_by(seen), "frequency", "random", "alternating"), fresh=True)
+    league = offline(game, (seen_by(seen), "frequency", "random", "alternating"), fresh=True)
     standings = league.play(1)
     assert {(one["history"], one["record"].wins + one["record"].losses, len(one["standings"])) for one in seen} == {
         ((), 0, 0)
@@ -249,7 +249,7 @@ def test_fresh_matches_show_a_strategy_nothing_of_earlier_ones(game: str) -> Non
 
 
 def test_the_first_round_is_the_same_in_fresh_matches() -> None:
-    fresh, as_ever = (directly(direct("rock_paper_scissors", ALL, fresh=fresh), 1)[0] for fresh in (True, False))
+    fresh, as_ever = (play_offline(offline("rock_paper_scissors", ALL, fresh=fresh), 1)[0] for fresh in (True, False))
     assert {name: fresh[name] for name in fresh if name.startswith("R1")} == {
         name: as_ever[name] for name in as_ever if name.startswith("R1")
     }
@@ -257,13 +257,16 @@ def test_the_first_round_is_the_same_in_fresh_matches() -> None:
 
 
 def test_entrants_in_other_seats_are_another_league() -> None:
-    league, other = direct("even_odd", ("always_even", "always_odd")), direct("even_odd", ("always_odd", "always_even"))
+    league, other = (
+        offline("even_odd", ("always_even", "always_odd")),
+        offline("even_odd", ("always_odd", "always_even")),
+    )
     league.assign_seats([Entrant("Player 1", STRATEGIES["always_odd"]), Entrant("Player 2", STRATEGIES["always_even"])])
-    assert directly(league, 3) == directly(other, 3)
+    assert play_offline(league, 3) == play_offline(other, 3)
 
 
 def test_replaced_moves_are_those_of_the_last_league() -> None:
-    league = direct("even_odd", (raises, "random"))
+    league = offline("even_odd", (raises, "random"))
     league.play(1)
     league.play(2)
     assert league.players["P01"].origins.replaced == 1
@@ -312,8 +315,8 @@ def test_a_legal_move_that_is_not_listed_is_played() -> None:
         asked.append((ctx.total, ctx.syntax))
         return 999
 
-    league = direct("highest", (unlisted, lambda _: 3))
-    results, _, _ = directly(league, 1)
+    league = offline("highest", (unlisted, lambda _: 3))
+    results, _, _ = play_offline(league, 1)
     assert results["R1M1"] == ("P01", {"P01": 3, "P02": 0}, None, {"P01": "999", "P02": "3"}, "WIN", "WIN")
     assert asked == [(1_000, "a number from 1 to 1000")]
     assert [player.origins.own for player in league.players.values()] == [1, 1]
@@ -322,8 +325,8 @@ def test_a_legal_move_that_is_not_listed_is_played() -> None:
 @pytest.mark.usefixtures("highest")
 @pytest.mark.parametrize("move", [1_001, True, [1], Forfeit("no money left")], ids=repr)
 def test_an_illegal_move_that_is_not_listed_is_replaced_by_a_listed_one(move: Any) -> None:
-    league = direct("highest", (lambda _: move, lambda _: 3))
-    results, _, _ = directly(league, 1)
+    league = offline("highest", (lambda _: move, lambda _: 3))
+    results, _, _ = play_offline(league, 1)
     choices = results["R1M1"][3]
     assert choices["P01"] in ("1", "2", "3")
     assert choices["P02"] == "3"
