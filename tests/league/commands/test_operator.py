@@ -322,7 +322,7 @@ def test_a_player_that_lost_its_token_registers_again_once_with_its_name_and_end
     assert not play.league.players["P01"].readmitted
     # Once only. The refusal says what to ask for, before the start and after it.
     again = {"conversation_id": "conv-newer", "timestamp": "2025-01-15T11:00:00Z"}
-    with pytest.raises(ProtocolError, match="ask the operator for `league readmit P01`"):
+    with pytest.raises(ProtocolError, match="ask the operator for `league readmit P01`, and start it again"):
         play.player(1, **again)
     play.begin()
     with pytest.raises(commands.Rejected, match="ask the operator for `league readmit P01`"):

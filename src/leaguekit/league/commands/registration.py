@@ -317,7 +317,8 @@ def _lost_token_hint(league: League, meta: PlayerMeta) -> str:
     player = league.players.get(owner)
     if player is None or player.meta.display_name != names.normalize(meta.display_name):
         return ""
-    return f"If {owner} is your program and has lost its token, ask the operator for `league readmit {owner}`"
+    remedy = f"ask the operator for `league readmit {owner}`, and start it again"
+    return f"If {owner} is your program and has lost its token, {remedy}"
 
 
 def _check_unlike_others(league: League, meta: PlayerMeta, known: str | None) -> None:

@@ -327,7 +327,7 @@ export class Agent {
     // Equal points are ordered by other rules, or by a lot.
     const ranks = rows.filter((row) => row.points === points).map((row) => row.rank);
     const places = ranks.length === 1 ? `place ${ranks[0]}` : `places ${ranks[0]} to ${ranks.at(-1)}, shared by points`;
-    if (points !== undefined) log(`${NAME} has ${points} points: ${places}.`);
+    if (points !== undefined) log(`${NAME} has ${points} point${points === 1 ? "" : "s"}: ${places}.`);
     const { own, replaced } = this.moves;
     if (replaced) log(`${replaced} of ${own + replaced} moves were not the strategy's.`);
     this.isOver = true;

@@ -325,7 +325,7 @@ class Agent:
             places = (
                 f"place {ranks[0]}" if len(ranks) == 1 else f"places {min(ranks)} to {max(ranks)}, shared by points"
             )
-            log(f"{NAME} has {own['points']} points: {places}.")
+            log(f"{NAME} has {own['points']} point{'' if own['points'] == 1 else 's'}: {places}.")
         if replaced := self.moves["replaced"]:
             log(f"{replaced} of {self.moves.total()} moves were not the strategy's.")
         self.is_over = True
