@@ -12,7 +12,7 @@ import pytest
 
 from leaguekit.cli import screen as screens
 from leaguekit.cli.boards import draw_boards
-from leaguekit.cli.live_view import news_text, pairing_text, render_league
+from leaguekit.cli.live_view import bracket_lines, news_text, pairing_text, render_league
 from leaguekit.cli.screen import Cell, Screen, render_line, right_aligned, supports_screen
 from leaguekit.cli.tables import LTR_MARK, shorten, table, width, with_ltr_mark
 from leaguekit.web.api_types import (
@@ -523,12 +523,13 @@ def test_a_pairing_is_a_line(changes: dict[str, Any], text: str) -> None:
     assert pairing_text(pairing(**changes)) == text
 
 
-def test_the_stages_of_a_bracket_that_are_open_are_displayed_and_how_a_player_advances() -> None:
+def test_the_open_stages_of_a_bracket_come_first_and_the_decided_ones_after_the_results() -> None:
     now = live(view="bracket", draws_more=True, round_label="Semi-finals", advancement="P01 meets everybody once.")
     now.pairings = {
-        "1.1": pairing(stage=1, label="Semi-finals", winner="P01"),
-        "2.1": pairing(),
-        "3.1": pairing(stage=3, label="Beyond", a=None, b=None),
+        "1.1": pairing(stage=1, label="Quarter-finals", winner="P06"),
+        "2.1": pairing(stage=2, label="Semi-finals", winner="P01"),
+        "3.1": pairing(stage=3),
+        "4.1": pairing(stage=4, label="Beyond", a=None, b=None),
     }
     text = "\n".join(cell.text for line in render_league(now, NOW, (90, 60), PAGE, []) for cell in line)
     assert "running · even_odd · Semi-finals · 6 players" in text
@@ -536,7 +537,16 @@ def test_the_stages_of_a_bracket_that_are_open_are_displayed_and_how_a_player_ad
     assert "matches, and more rounds follow" in text
     assert "Final\nAlice  –  Zoë" in text
     assert "Beyond" not in text
-    assert "→" not in text
+    results = text.index("Latest results")
+    assert text.index("Final\n") < results < text.index("Semi-finals\nAlice  –  Zoë  → Alice")
+    assert text.index("Semi-finals\n") < text.index("Quarter-finals\nAlice  –  Zoë  → Zoë")
+    assert bracket_lines(now) == [
+        *("Quarter-finals", "  Alice  –  Zoë  → Zoë", ""),
+        *("Semi-finals", "  Alice  –  Zoë  → Alice", ""),
+        *("Final", "  Alice  –  Zoë", ""),
+        *("Beyond", "  …  –  …", ""),
+    ]
+    assert bracket_lines(live()) == []
 
 
 def test_each_challenger_is_displayed_with_what_it_made_of_each_match() -> None:

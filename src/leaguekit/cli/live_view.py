@@ -190,6 +190,7 @@ def _activity(live: Live, now: datetime, start: int, end: int, available: int) -
         **_pairings(live, start, share),
         "In play": _limit_rows(playing, share, start),
         "Latest results": [[Cell(start, one.match_id), Cell(start + 7, result_text(one))] for one in results],
+        **_decided_stages(live, start, share),
         "News": [[Cell(start, news_text(one, live))] for one in news],
     }
     lines: Lines = []
@@ -207,20 +208,50 @@ def _pairings(live: Live, start: int, max_rows: int) -> dict[str, Lines]:
 
     Each is by its label.
     """
+    stages = _stages(live)
+    if live.league.view == "challengers":
+        return {_challenger_head(found): _opponents(found, start, max_rows) for found in stages}
+    *earlier, last = stages or [[]]
+    is_bracket = live.league.view == "bracket"
+    shown = [stage for stage in earlier if not (is_bracket and _is_decided(stage))]
+    return _stage_lines([*shown, last], start, max_rows)
+
+
+def _decided_stages(live: Live, start: int, max_rows: int) -> dict[str, Lines]:
+    """The stages of a bracket that are decided, without its last. The latest is the first."""
+    if live.league.view != "bracket":
+        return {}
+    return _stage_lines([one for one in reversed(_stages(live)[:-1]) if _is_decided(one)], start, max_rows)
+
+
+def _stages(live: Live) -> list[list[Pairing]]:
     stages: dict[int, list[Pairing]] = {}
     for one in live.pairings.values():
         stages.setdefault(one.stage, []).append(one)
-    last = max(stages, default=0)
-    is_bracket = live.league.view == "bracket"
+    return [pairings for _, pairings in sorted(stages.items())]
+
+
+def _is_decided(stage: list[Pairing]) -> bool:
+    return all(one.winner is not None for one in stage)
+
+
+def _stage_lines(stages: list[list[Pairing]], start: int, max_rows: int) -> dict[str, Lines]:
+    """The pairings of each stage whose players are known in part, by its label."""
     shown: dict[str, Lines] = {}
-    if live.league.view == "challengers":
-        return {_challenger_head(found): _opponents(found, start, max_rows) for _, found in sorted(stages.items())}
-    for stage, pairings in sorted(stages.items()):
-        known = [one for one in pairings if one.a is not None or one.b is not None]
-        is_open = any(one.winner is None for one in pairings)
-        if known and (stage == last or is_open or not is_bracket):
+    for stage in stages:
+        known = [one for one in stage if one.a is not None or one.b is not None]
+        if known:
             shown[known[0].label] = _limit_rows([[Cell(start, pairing_text(one))] for one in known], max_rows, start)
     return shown
+
+
+def bracket_lines(live: Live) -> list[str]:
+    """All stages of a bracket as lines; none if the league has no bracket."""
+    if live.league.view != "bracket":
+        return []
+    return [
+        text for stage in _stages(live) for text in (stage[0].label, *(f"  {pairing_text(one)}" for one in stage), "")
+    ]
 
 
 def _challenger_head(pairings: list[Pairing]) -> str:

@@ -13,7 +13,7 @@ import msgspec
 from leaguekit.agents.serving import run_until_first
 from leaguekit.cli import CommandError, add_manager_option, program
 from leaguekit.cli.live_display import LiveDisplay
-from leaguekit.cli.live_view import news_text, result_text
+from leaguekit.cli.live_view import bracket_lines, news_text, result_text
 from leaguekit.cli.screen import supports_screen
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, standings_table
@@ -99,7 +99,8 @@ def news_lines(live: Live, news: Iterable[NewsItem], results: Iterable[MatchRow]
 
 
 def final_lines(live: Live) -> Iterator[str]:
-    """The final table and the champion, as lines."""
+    """The bracket, the final table and the champion, as lines."""
+    yield from (sanitize_line(line) for line in bracket_lines(live))
     rows = [msgspec.to_builtins(row) for row in sorted(live.standings.values(), key=lambda row: row.rank)]
     yield standings_table(
         [row | {"player_id": row["id"], "display_name": row["name"]} for row in rows], live.league.tie_breaks
