@@ -48,6 +48,8 @@ INNER_LAYERS = {
     "player": (("llm",), ("strategy_loading", "decisions", "move_chooser", "agent", "running", "player", "relay")),
     "kit": (("manager", "referee", "player"),),
 }
+# Of a package, except for that of the commands.
+MAX_MODULES = 22
 # The core is pure: what it needs of the world is passed in.
 PURE = ("league", "formats", "match", "games")
 WORLD = {"asyncio", "socket", "time", "random", "secrets", "os", "pathlib", "sqlite3", "threading", "subprocess"}
@@ -189,6 +191,14 @@ def test_what_draws_games_names_none_of_them() -> None:
             if path.suffix in {".py", ".js", ".css", ".html"}:
                 assert not names.search(path.read_text()), path
     assert not names.search((SOURCE / "cli" / "boards.py").read_text())
+
+
+def test_no_package_has_many_modules() -> None:
+    counts = {
+        path.parent.relative_to(SOURCE).as_posix(): len([*path.parent.glob("*.py")]) - 1
+        for path in SOURCE.rglob("__init__.py")
+    }
+    assert {folder for folder, count in counts.items() if count > MAX_MODULES} == {"cli/commands"}
 
 
 def test_every_module_says_what_it_is_for() -> None:
