@@ -89,6 +89,7 @@ def test_a_game_states_its_rules_and_its_chance_or_they_follow_from_its_module_a
             "games of 'openspiel_not' are not installed here; install the package that has them.",
         ),
         ("openspiel:chess", "The games of 'openspiel' are not installed here; install leaguekit-openspiel."),
+        ("openspiel", "The games of 'openspiel' are not installed here; install leaguekit-openspiel."),
         ("broken", "(no_such_module_here:Game) cannot be imported: ModuleNotFoundError: "),
         ("not_a_game", f"{__name__}:NOT_A_GAME of its package is not a subclass of Game."),
         ("other_name", "The game 'other_name' calls itself 'noughts'; both names must be the same."),

@@ -79,7 +79,7 @@ def import_games(point: EntryPoint) -> type[Any]:
 def _describe_missing(name: str, own: Iterable[str]) -> str:
     """Why there is no game with a name, and how to get it."""
     prefix, colon, _ = name.partition(":")
-    if colon:
+    if colon or name in _DISTRIBUTIONS:
         distribution = _DISTRIBUTIONS.get(prefix, "the package that has them")
         return f"The games of {prefix!r} are not installed here; install {distribution}."
     known = [*own, *_added, *entry_points()]
