@@ -35,7 +35,7 @@ from leaguekit.match.signals import Void
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import PastMatch, ReplacedMove, Result, Strategy
 from leaguekit.player.decisions import CALLERS
-from leaguekit.player.move_limit import limited_moves
+from leaguekit.player.move_limit import move_timeout
 from leaguekit.player.player import Player
 from leaguekit.player.strategies import check_can_play
 from leaguekit.player.strategy_loading import load
@@ -307,7 +307,7 @@ class _TestNetwork:
 
 def _run_in_virtual_time(seed: int, work: Callable[[_TestNetwork], Coroutine[Any, Any, T]]) -> T:
     """Do some work with a new network in virtual time."""
-    with asyncio.Runner(loop_factory=ProcessLoop) as runner, limited_moves(*CALLERS):
+    with asyncio.Runner(loop_factory=ProcessLoop) as runner, move_timeout(*CALLERS):
         loop = runner.get_loop()
         if not isinstance(loop, ProcessLoop):
             raise TypeError("time is not virtual here")

@@ -132,15 +132,15 @@ async def test_who_gives_the_url_of_no_gateway_is_told_so(tmp_path: Path) -> Non
 async def test_a_call_that_got_lost_is_given_again_and_one_that_is_had_is_not() -> None:
     relays = new_relays()
     place = endpoint_id("relay", SECRET)
-    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+    await relays.poll_calls(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     calling = asyncio.ensure_future(relays.forward(place, CALL))
     await asyncio.sleep(0)
-    (first,) = (await relays.take(RelayTakeRequest(secret=SECRET), HERE)).calls
-    (again,) = (await relays.take(RelayTakeRequest(secret=SECRET), HERE)).calls
+    (first,) = (await relays.poll_calls(RelayTakeRequest(secret=SECRET), HERE)).calls
+    (again,) = (await relays.poll_calls(RelayTakeRequest(secret=SECRET), HERE)).calls
     assert first == again
-    assert (await relays.take(RelayTakeRequest(secret=SECRET, has=[first.number], seconds=1.0), HERE)).calls == []
-    assert relays.give(RelayGiveRequest(secret=SECRET, number=first.number, body=b"yes")).in_time
-    assert not relays.give(RelayGiveRequest(secret=SECRET, number=first.number, body=b"no")).in_time
+    assert (await relays.poll_calls(RelayTakeRequest(secret=SECRET, has=[first.number], seconds=1.0), HERE)).calls == []
+    assert relays.deliver_answer(RelayGiveRequest(secret=SECRET, number=first.number, body=b"yes")).in_time
+    assert not relays.deliver_answer(RelayGiveRequest(secret=SECRET, number=first.number, body=b"no")).in_time
     assert await calling == b"yes"
     relays.close()
 
@@ -149,14 +149,14 @@ async def test_a_call_that_got_lost_is_given_again_and_one_that_is_had_is_not() 
 async def test_only_who_has_the_secret_takes_or_answers_calls() -> None:
     relays = new_relays()
     place = endpoint_id("relay", SECRET)
-    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+    await relays.poll_calls(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     calling = asyncio.ensure_future(relays.forward(place, CALL))
     await asyncio.sleep(0)
     for secret in (SECRET.upper(), place * 2):
-        assert (await relays.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE)).calls == []
-        assert not relays.give(RelayGiveRequest(secret=secret, number=0, body=b"mine")).in_time
+        assert (await relays.poll_calls(RelayTakeRequest(secret=secret, seconds=0.0), HERE)).calls == []
+        assert not relays.deliver_answer(RelayGiveRequest(secret=secret, number=0, body=b"mine")).in_time
     with pytest.raises(ProtocolError):
-        await relays.take(RelayTakeRequest(secret="short"), HERE)
+        await relays.poll_calls(RelayTakeRequest(secret="short"), HERE)
     relays.close()
     with pytest.raises(NoAnswer):
         await calling
@@ -168,7 +168,9 @@ async def test_the_relays_of_one_address_cannot_use_up_the_calls_of_others() -> 
     secrets = [f"{number:0{2 * SECRET_BYTES}}" for number in range(10)]
     places = [endpoint_id("relay", secret) for secret in secrets]
     for secret in secrets:
-        await relays.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE if secret != secrets[-1] else "10.0.0.9")
+        await relays.poll_calls(
+            RelayTakeRequest(secret=secret, seconds=0.0), HERE if secret != secrets[-1] else "10.0.0.9"
+        )
     calls = [asyncio.ensure_future(relays.forward(place, CALL)) for place in places[:8] for _ in range(MAX_CALLS)]
     await asyncio.sleep(0)
     # Beyond two for each relay, the number of calls to all relays of an address is limited.
@@ -189,7 +191,7 @@ async def test_the_relays_of_one_address_cannot_use_up_the_calls_of_others() -> 
 async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None:
     relays = new_relays()
     place = endpoint_id("relay", SECRET)
-    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+    await relays.poll_calls(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     with pytest.raises(NoAnswer):
         await relays.forward(place, b"x" * (MAX_BYTES + 1))
     calls = [asyncio.ensure_future(relays.forward(place, CALL)) for _ in range(MAX_CALLS)]
@@ -197,12 +199,12 @@ async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None
     with pytest.raises(NoAnswer):
         await relays.forward(place, CALL)
     for number in range(MAX_RELAYS_PER_ADDRESS - 1):
-        await relays.take(RelayTakeRequest(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
+        await relays.poll_calls(RelayTakeRequest(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
         calls.append(asyncio.ensure_future(relays.forward(endpoint_id("relay", secret), CALL)))
     await asyncio.sleep(0)
     with pytest.raises(ProtocolError, match="Too many players"):
-        await relays.take(RelayTakeRequest(secret="t" * 2 * SECRET_BYTES, seconds=0.0), HERE)
-    await relays.take(RelayTakeRequest(secret="t" * 2 * SECRET_BYTES, seconds=0.0), "10.0.0.9")
+        await relays.poll_calls(RelayTakeRequest(secret="t" * 2 * SECRET_BYTES, seconds=0.0), HERE)
+    await relays.poll_calls(RelayTakeRequest(secret="t" * 2 * SECRET_BYTES, seconds=0.0), "10.0.0.9")
     # A player that does not come back has gone, and its callers get no answer.
     await asyncio.sleep(GRACE_SECONDS + 1)
     assert len(relays) == 0
@@ -212,8 +214,8 @@ async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None
 async def answer_a_call(relays: Relays, secret: str) -> None:
     calling = asyncio.ensure_future(relays.forward(endpoint_id("relay", secret), PING))
     await asyncio.sleep(0)
-    (passed,) = (await relays.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE)).calls
-    assert relays.give(RelayGiveRequest(secret=secret, number=passed.number, body=b"{}")).in_time
+    (passed,) = (await relays.poll_calls(RelayTakeRequest(secret=secret, seconds=0.0), HERE)).calls
+    assert relays.deliver_answer(RelayGiveRequest(secret=secret, number=passed.number, body=b"{}")).in_time
     await calling
 
 
@@ -227,23 +229,23 @@ async def test_relays_that_were_never_called_give_way_to_others_the_oldest_first
     secrets = [letter * 2 * SECRET_BYTES for letter in "abcdefg"]
     known, called, *idle, first, second, third = secrets
     for secret in (known, called):
-        await relays.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE)
+        await relays.poll_calls(RelayTakeRequest(secret=secret, seconds=0.0), HERE)
     await answer_a_call(relays, known)
     call = asyncio.ensure_future(relays.forward(endpoint_id("relay", called), CALL))
-    waiting = [asyncio.ensure_future(relays.take(RelayTakeRequest(secret=secret), HERE)) for secret in idle]
+    waiting = [asyncio.ensure_future(relays.poll_calls(RelayTakeRequest(secret=secret), HERE)) for secret in idle]
     await asyncio.sleep(0)
     assert len(relays) == 4
-    await relays.take(RelayTakeRequest(secret=first, seconds=0.0), HERE)
+    await relays.poll_calls(RelayTakeRequest(secret=first, seconds=0.0), HERE)
     # It is refused, so that it does not ask again at once.
     with pytest.raises(ProtocolError, match="Too many players"):
         await waiting[0]
     assert not waiting[1].done()
     await answer_a_call(relays, first)
-    await relays.take(RelayTakeRequest(secret=second, seconds=0.0), HERE)
+    await relays.poll_calls(RelayTakeRequest(secret=second, seconds=0.0), HERE)
     await answer_a_call(relays, second)
     assert [relays.has_secret(secret) for secret in secrets] == [True, True, False, False, True, True, False]
     with pytest.raises(ProtocolError, match="Too many players"):
-        await relays.take(RelayTakeRequest(secret=third, seconds=0.0), HERE)
+        await relays.poll_calls(RelayTakeRequest(secret=third, seconds=0.0), HERE)
     relays.close()
     await asyncio.gather(call, *waiting, return_exceptions=True)
 
@@ -253,22 +255,22 @@ async def test_a_known_relay_that_was_away_finds_a_place_and_keeps_it(monkeypatc
     monkeypatch.setattr("leaguekit.gateway.relays.MAX_RELAYS", 4)
     monkeypatch.setattr("leaguekit.gateway.relays.MAX_RELAYS_PER_ADDRESS", 3)
     relays = new_relays()
-    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+    await relays.poll_calls(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     await answer_a_call(relays, SECRET)
     await asyncio.sleep(GRACE_SECONDS + 1)
     assert len(relays) == 0
 
     async def flood(began: int) -> None:
         for number in range(began, began + 6):
-            await relays.take(RelayTakeRequest(secret=f"{number:0{2 * SECRET_BYTES}}", seconds=0.0), HERE)
+            await relays.poll_calls(RelayTakeRequest(secret=f"{number:0{2 * SECRET_BYTES}}", seconds=0.0), HERE)
 
     await flood(0)
-    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+    await relays.poll_calls(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     await flood(6)
     assert relays.has_secret(SECRET)
     # The number of remembered relays is limited.
     for number in range(20, 25):
-        await relays.take(RelayTakeRequest(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
+        await relays.poll_calls(RelayTakeRequest(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
         await answer_a_call(relays, secret)
         await asyncio.sleep(GRACE_SECONDS + 1)
     assert len(relays._answered_before) == 4
@@ -313,9 +315,9 @@ async def test_a_young_gateway_waits_a_little_for_one_who_comes_back_and_an_old_
         caller, url = MemoryCaller(hall.network), f"{GATEWAY_URL}?at={endpoint_id('relay', SECRET)}"
         early = [asyncio.ensure_future(caller.post(url, CALL, 10.0)) for _ in range(2)]
         await asyncio.sleep(1.0)
-        (first, second) = (await gateway.relays.take(RelayTakeRequest(secret=SECRET), HERE)).calls
+        (first, second) = (await gateway.relays.poll_calls(RelayTakeRequest(secret=SECRET), HERE)).calls
         for passed in (first, second):
-            gateway.relays.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"{}"))
+            gateway.relays.deliver_answer(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"{}"))
         assert [answer.body for answer in await asyncio.gather(*early)] == [b"{}"] * 2
         for waits, already in ((SETTLING_SECONDS, 0.0), (0.0, COMING_BACK_SECONDS)):
             await asyncio.sleep(already)
@@ -388,14 +390,14 @@ async def test_a_player_says_by_what_its_callers_are_known_once_it_is_registered
         peer, large = Peer(HERE, player.endpoint.partition("?")[2]), b"x" * BYTES_BEFORE_ADMISSION
         manager = shown(tokens.manager_to_agent(me.key, str(me.league_id), "P01"))
         for beginning, known in ((manager, True), (shown("drv-wrong"), False), (large, False)):
-            assert gateway.admits(beginning, peer) is known
-            assert (gateway.caller(beginning, peer) is not None) is known
+            assert gateway.admits_large_body(beginning, peer) is known
+            assert (gateway.identify_sender(beginning, peer) is not None) is known
 
 
 @in_virtual_time
 async def test_strangers_have_a_share_of_a_relay_and_every_token_of_its_callers_another() -> None:
     relays = new_relays()
-    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
+    await relays.poll_calls(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
     wrong = [shown(f"drv-{number}") for number in range(30)] + [CALL] * 5
     strangers = await waiting(relays, *wrong)
     assert of(None, strangers) == MAX_UNKNOWN_CALLS
@@ -414,12 +416,14 @@ async def test_strangers_have_a_share_of_a_relay_and_every_token_of_its_callers_
 @in_virtual_time
 async def test_strangers_cannot_keep_a_relayed_player_busy() -> None:
     relays = new_relays()
-    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
+    await relays.poll_calls(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
     taken = 0
     for _ in range(100):
         calls = await waiting(relays, CALL)
-        for passed in (await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)).calls:
-            relays.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"{}"))
+        for passed in (
+            await relays.poll_calls(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
+        ).calls:
+            relays.deliver_answer(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"{}"))
             taken += 1
         await asyncio.gather(*calls, return_exceptions=True)
     assert taken == UNKNOWN_CALLS_BURST
@@ -429,26 +433,26 @@ async def test_strangers_cannot_keep_a_relayed_player_busy() -> None:
 @in_virtual_time
 async def test_all_who_ping_a_relay_at_the_same_time_get_the_answer_to_one_ping() -> None:
     relays = new_relays()
-    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
+    await relays.poll_calls(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
     place = endpoint_id("relay", SECRET)
     pings = [PING.replace(b"1}", b"%d}" % number) for number in range(1, MAX_CALLS + 1)]
     calls = await waiting(relays, *pings)
     # More do not wait, and there is no earlier answer to give them.
     assert of(NoAnswer, await waiting(relays, PING)) == 1
-    (passed,) = (await relays.take(RelayTakeRequest(secret=SECRET, callers=CALLERS), HERE)).calls
+    (passed,) = (await relays.poll_calls(RelayTakeRequest(secret=SECRET, callers=CALLERS), HERE)).calls
     assert json.loads(passed.body)["method"] == "ping"
     pong = {"jsonrpc": "2.0", "id": json.loads(passed.body)["id"], "result": {"player_id": "P01"}}
-    relays.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=json.dumps(pong).encode()))
+    relays.deliver_answer(RelayGiveRequest(secret=SECRET, number=passed.number, body=json.dumps(pong).encode()))
     answers = [json.loads(answer or b"") for answer in await asyncio.gather(*calls)]
     assert answers == [pong | {"id": number} for number in range(1, MAX_CALLS + 1)]
     # Now there is one.
     calls = await waiting(relays, *pings)
     assert json.loads(await relays.forward(place, PING) or b"") == pong | {"id": 1}
-    (passed,) = (await relays.take(RelayTakeRequest(secret=SECRET, callers=CALLERS), HERE)).calls
-    relays.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"no JSON"))
+    (passed,) = (await relays.poll_calls(RelayTakeRequest(secret=SECRET, callers=CALLERS), HERE)).calls
+    relays.deliver_answer(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"no JSON"))
     assert await asyncio.gather(*calls) == [b"no JSON"] * MAX_CALLS
     # A player that answers nothing any more is not there.
-    await relays.take(RelayTakeRequest(secret=SECRET, callers=CALLERS, seconds=0.0), HERE)
+    await relays.poll_calls(RelayTakeRequest(secret=SECRET, callers=CALLERS, seconds=0.0), HERE)
     calls = await waiting(relays, *pings)
     await asyncio.sleep(GRACE_SECONDS + 0.1)
     assert of(NoAnswer, calls) == MAX_CALLS
@@ -458,15 +462,15 @@ async def test_all_who_ping_a_relay_at_the_same_time_get_the_answer_to_one_ping(
 @in_virtual_time
 async def test_a_ping_that_a_relayed_player_takes_and_does_not_answer_ends() -> None:
     relays = new_relays()
-    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+    await relays.poll_calls(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     calls = await waiting(relays, PING)
-    (passed,) = (await relays.take(RelayTakeRequest(secret=SECRET), HERE)).calls
+    (passed,) = (await relays.poll_calls(RelayTakeRequest(secret=SECRET), HERE)).calls
     for _ in range(2):
-        await relays.take(RelayTakeRequest(secret=SECRET, has=[passed.number]), HERE)
+        await relays.poll_calls(RelayTakeRequest(secret=SECRET, has=[passed.number]), HERE)
     assert of(NoAnswer, calls) == 1
     # Without a body there is no answer, either.
     calls = await waiting(relays, PING)
-    relays.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=None))
+    relays.deliver_answer(RelayGiveRequest(secret=SECRET, number=passed.number, body=None))
     assert await asyncio.gather(*calls) == [None]
     relays.close()
 
@@ -476,7 +480,7 @@ async def test_large_bodies_that_wait_for_relays_are_counted_by_the_address_of_t
     relays = new_relays()
     secrets = [f"{number:0{2 * SECRET_BYTES}}" for number in range(40)]
     for number, secret in enumerate(secrets):
-        await relays.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE if number < 39 else "10.0.0.9")
+        await relays.poll_calls(RelayTakeRequest(secret=secret, seconds=0.0), HERE if number < 39 else "10.0.0.9")
     body, small = b"x" * (MAX_BYTES // 2), b"x" * BYTES_BEFORE_ADMISSION
     calls = [asyncio.ensure_future(relays.forward(endpoint_id("relay", secret), body)) for secret in secrets[:39]]
     await asyncio.sleep(0)
@@ -493,10 +497,10 @@ async def test_large_bodies_that_wait_for_relays_are_counted_by_the_address_of_t
 def test_a_program_that_does_not_say_whose_calls_it_takes_is_called_as_before() -> None:
     async def called() -> None:
         relays = new_relays()
-        await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+        await relays.poll_calls(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
         place = endpoint_id("relay", SECRET)
-        assert relays.admits(place, b"x" * BYTES_BEFORE_ADMISSION)
-        assert relays.caller(place, shown("any"), HERE) == TokenOwner("manager", HERE)
+        assert relays.admits_large_body(place, b"x" * BYTES_BEFORE_ADMISSION)
+        assert relays.identify_sender(place, shown("any"), HERE) == TokenOwner("manager", HERE)
         calls = await waiting(relays, *[shown("any")] * (MAX_CALLS + 1))
         assert (of(None, calls), of(NoAnswer, calls)) == (MAX_CALLS, 1)
         relays.close()

@@ -250,7 +250,7 @@ def test_the_answer_to_anybody_who_asks_for_a_players_state_stays_short(tmp_path
 def test_the_rest_of_a_large_body_is_read_from_the_manager_and_from_referees_of_matches(tmp_path: Path) -> None:
     def is_read(setup: PlayerSetup, message: m.Request, **changes: Any) -> bool:
         beginning = request("x", encode(msgspec.structs.replace(message, **changes)), 1)
-        return setup.agent.admits(beginning, Peer("127.0.0.1"))
+        return setup.agent.admits_large_body(beginning, Peer("127.0.0.1"))
 
     async def before(setup: PlayerSetup) -> None:
         await setup.call(invitation())

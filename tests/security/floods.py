@@ -130,7 +130,14 @@ def _servers(
     return [
         manager_server(manager, sockets[0], web=Dashboard),
         *(
-            agent_server(one.answer, [sock], refuse, role=role, admits=one.admits, caller=one.caller)
+            agent_server(
+                one.answer,
+                [sock],
+                refuse,
+                role=role,
+                admits_large_body=one.admits_large_body,
+                identify_sender=one.identify_sender,
+            )
             for (one, refuse, role), sock in zip(agents, sockets[1:3], strict=True)
         ),
         gateway_server(gateway, sockets[3]),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from leaguekit.league import commands
-from leaguekit.web.front_page import Form, highlights, upcoming_matches
+from leaguekit.web.front_page import RecentResults, highlights, upcoming_matches
 from tests.league.play import BY_ID, Play, drawn, failed, won
 
 
 def test_the_form_of_a_player_is_its_last_five_results_and_follows_corrections() -> None:
     play = Play(players=8, referees=4).begin()
-    form = Form(play.league)
+    form = RecentResults(play.league)
     assert form.of("P01") == ""
     play.play_all()
     matches = [match for match in play.league.matches.values() if "P01" in match.players]
@@ -27,7 +27,7 @@ def test_the_form_shows_what_was_decided_without_play() -> None:
     play = Play(players=2, referees=1).begin()
     match = play.match("R1M1")
     play.record("R1M1", failed(match, match.a))
-    form = Form(play.league)
+    form = RecentResults(play.league)
     assert [form.of(player) for player in match.players] == ["-", "+"]
 
 

@@ -36,17 +36,17 @@ def agent_server(
     endpoint: str = "",
     *,
     role: Role = "player",
-    admits: AdmitLargeBody | None = None,
-    caller: IdentifyBody = lambda _beginning, _peer: None,
+    admits_large_body: AdmitLargeBody | None = None,
+    identify_sender: IdentifyBody = lambda _beginning, _peer: None,
 ) -> Server:
     """Make the server of a player or a referee.
 
     It accepts larger messages from its manager than the manager accepts from it. ``endpoint`` is the URL at which
-    others reach it. ``admits`` decides by the beginning of a large body whether the rest is read. ``caller`` gives the
-    owner of the token in the beginning of a body.
+    others reach it. ``admits_large_body`` decides by the beginning of a large body whether the rest is read.
+    ``identify_sender`` gives the owner of the token in the beginning of a body.
     """
     max_bytes = MAX_TRUSTED_BYTES
-    limiter = RateLimiter(identify_body=caller)
+    limiter = RateLimiter(identify_body=identify_sender)
     handler = limiter.limit(handle, refuse, max_bytes)
     is_referee = role == "referee"
     return Server(
@@ -56,7 +56,7 @@ def agent_server(
         too_large=too_large_answer(
             refuse, max_bytes, f", and {MAX_BYTES:,} {'from a player or ' if is_referee else ''}{UNKNOWN}"
         ),
-        admits=admits,
+        admits_large_body=admits_large_body,
         mcp=limited_mcp_app(lambda: agent_mcp_tools(role, handler), limiter, max_bytes),
         names=names_of(endpoint),
         endpoint=endpoint,

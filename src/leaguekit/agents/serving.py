@@ -37,9 +37,9 @@ class Agent(Protocol):
 
     def answer(self, request: RpcRequest, peer: Peer, /) -> Coroutine[Any, Any, bytes | None]: ...
 
-    def admits(self, beginning: bytes, peer: Peer, /) -> bool: ...
+    def admits_large_body(self, beginning: bytes, peer: Peer, /) -> bool: ...
 
-    def caller(self, beginning: bytes, peer: Peer, /) -> TokenOwner | None: ...
+    def identify_sender(self, beginning: bytes, peer: Peer, /) -> TokenOwner | None: ...
 
     async def register(self) -> Identity: ...
 
@@ -84,8 +84,8 @@ async def serve(
         refuse,
         agent.registrar.endpoint,
         role=agent.registrar.role,
-        admits=agent.admits,
-        caller=agent.caller,
+        admits_large_body=agent.admits_large_body,
+        identify_sender=agent.identify_sender,
     )
     await server.start()
     try:

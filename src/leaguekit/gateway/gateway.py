@@ -204,7 +204,7 @@ class Gateway:
             if ping_id(body) is not None:
                 # A ping is answered at once, so it is not counted.
                 return await seat.agent.answer(request, peer)
-            known = seat.agent.caller(body[:BYTES_BEFORE_ADMISSION], peer)
+            known = seat.agent.identify_sender(body[:BYTES_BEFORE_ADMISSION], peer)
             with self._calls.counted(recipient) if known is None else self._known_calls.counted((recipient, known.id)):
                 return await seat.answer(request, peer)
         except WaitLimitReached:
@@ -218,17 +218,17 @@ class Gateway:
         if recipient not in self.seats and asyncio.get_running_loop().time() < self._opened_at + COMING_BACK_SECONDS:
             await self.relays.wait_for(recipient, SETTLING_SECONDS)
 
-    def admits(self, beginning: bytes, peer: Peer) -> bool:
+    def admits_large_body(self, beginning: bytes, peer: Peer) -> bool:
         """Whether the rest of a large body is read: only if the recipient knows its sender by the beginning."""
         recipient = _recipient(peer)
         if recipient is None:
             return self.relays.has_secret(credentials_in(beginning).secret)
         if recipient in self.relays:
-            return self.relays.admits(recipient, beginning)
+            return self.relays.admits_large_body(recipient, beginning)
         seat = self.seats.get(recipient)
-        return seat.agent.admits(beginning, peer) if seat is not None else not self._has_opened.is_set()
+        return seat.agent.admits_large_body(beginning, peer) if seat is not None else not self._has_opened.is_set()
 
-    def caller(self, beginning: bytes, peer: Peer) -> TokenOwner | None:
+    def identify_sender(self, beginning: bytes, peer: Peer) -> TokenOwner | None:
         """The caller, by the beginning of a body: the owner of a seat or relay, or an agent that one of these knows."""
         recipient = _recipient(peer)
         if recipient is None:
@@ -238,19 +238,19 @@ class Gateway:
             own = endpoint_id("relay", secret) if self.relays.has_secret(secret) else code and _seat_id(code)
             return TokenOwner("player", own) if own in self.seats or own in self.relays else None
         if recipient in self.relays:
-            known = self.relays.caller(recipient, beginning, peer.host)
+            known = self.relays.identify_sender(recipient, beginning, peer.host)
         else:
             seat = self.seats.get(recipient)
-            known = None if seat is None else seat.agent.caller(beginning, peer)
+            known = None if seat is None else seat.agent.identify_sender(beginning, peer)
         return None if known is None else TokenOwner(known.role, f"{known.id} at {recipient}")
 
     async def _answer(self, call: Call, peer: Peer) -> Any:
         if call.method == PING:
             return {"status": "ok", "league_id": self.league_id}
         if call.method == TAKE:
-            return await self.relays.take(_params(call, RelayTakeRequest), peer.host)
+            return await self.relays.poll_calls(_params(call, RelayTakeRequest), peer.host)
         if call.method == GIVE:
-            return self.relays.give(_params(call, RelayGiveRequest))
+            return self.relays.deliver_answer(_params(call, RelayGiveRequest))
         known = f"{TAKE}, {GIVE}, {PING}"
         raise ProtocolError("E042", f"There is no method {call.method[:50]!r} here; there are {known}.")
 

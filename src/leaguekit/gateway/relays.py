@@ -119,7 +119,7 @@ class _Relay:
     pending_pong: asyncio.Future[bytes | None] | None = None
     last_pong: tuple[float, bytes | None] | None = None
 
-    def caller(self, beginning: bytes) -> TokenOwner | None:
+    def identify_sender(self, beginning: bytes) -> TokenOwner | None:
         """The caller whose token is in the beginning of a body; None if the player does not know it."""
         return None if self.callers is None else self.callers.recognise(credentials_in(beginning))
 
@@ -175,15 +175,15 @@ class Relays:
             if not waiting:
                 self._waiters.pop(recipient, None)
 
-    def admits(self, recipient: str, beginning: bytes) -> bool:
+    def admits_large_body(self, recipient: str, beginning: bytes) -> bool:
         """Whether the rest of a large body is read: if the player takes calls of its sender."""
         relay = self._relays[recipient]
-        return relay.takes_large or relay.caller(beginning) is not None
+        return relay.takes_large or relay.identify_sender(beginning) is not None
 
-    def caller(self, recipient: str, beginning: bytes, host: str) -> TokenOwner | None:
+    def identify_sender(self, recipient: str, beginning: bytes, host: str) -> TokenOwner | None:
         """The caller whose token is in the beginning of a body. If the player knows no tokens, the caller's address."""
         relay = self._relays[recipient]
-        return TokenOwner("manager", address_block(host)) if relay.callers is None else relay.caller(beginning)
+        return TokenOwner("manager", address_block(host)) if relay.callers is None else relay.identify_sender(beginning)
 
     async def forward(self, recipient: str, body: bytes) -> bytes | None:
         """The player's answer to a call. Raises NoAnswer if the player is not there, and TooManyUnknownCalls."""
@@ -202,7 +202,7 @@ class Relays:
     @contextmanager
     def _counted_call(self, relay: _Relay, recipient: str, body: bytes) -> Iterator[None]:
         """Count a call while the context lasts. Raises WaitLimitReached or TooManyUnknownCalls."""
-        known = relay.caller(body[:BYTES_BEFORE_ADMISSION])
+        known = relay.identify_sender(body[:BYTES_BEFORE_ADMISSION])
         if relay.callers is not None and known is None:
             if seconds := self._rate_limiter.take(recipient):
                 raise TooManyUnknownCalls(seconds)
@@ -284,7 +284,7 @@ class Relays:
             relay.pending_pong.add_done_callback(keep_pong)
         return await _wait_for_answer(asyncio.shield(relay.pending_pong), PONG_SECONDS)
 
-    async def take(self, request: RelayTakeRequest, host: str) -> RelayTakeResponse:
+    async def poll_calls(self, request: RelayTakeRequest, host: str) -> RelayTakeResponse:
         """The calls that a player does not have yet, as soon as there is one. After a while, an empty list."""
         recipient = _recipient(request.secret)
         relay = self._relay(recipient, host)
@@ -315,7 +315,7 @@ class Relays:
         calls = [RelayedCall(number, call.body) for number, call in relay.calls.items() if number not in has]
         return RelayTakeResponse(endpoint=self._endpoint(recipient), calls=calls if relay.poll is poll else [])
 
-    def give(self, answer: RelayGiveRequest) -> RelayGiveResponse:
+    def deliver_answer(self, answer: RelayGiveRequest) -> RelayGiveResponse:
         """Pass an answer on to the caller that waits for it."""
         relay = self._relays.get(_recipient(answer.secret))
         call = None if relay is None else relay.calls.get(answer.number)

@@ -22,7 +22,7 @@ from leaguekit.games import describe_game, find_game, rules
 from leaguekit.games.pictures import Picture, name_players, picture_of
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Context, Move, PastMatch, record_of
-from leaguekit.player.decisions import StrategyResult, validate_result
+from leaguekit.player.decisions import StrategyResult, decision_from
 from leaguekit.player.player import Player
 from leaguekit.player.strategies import at_random
 from leaguekit.protocol.messages import OwnRecord
@@ -192,7 +192,7 @@ class Seat:
             now = "no move is wanted now" if newest is None else f"the turn now is {newest}"
             raise MoveRefused(f"The turn {turn_id[:80]!r} is over or never was; {now}.")
         options = turn.ctx.valid_options
-        decision = validate_result(StrategyResult(move), turn.ctx, options)
+        decision = decision_from(StrategyResult(move), turn.ctx, options)
         if decision.fault is not None:
             # A text means the option that is written like it: some clients can send nothing but texts.
             named = [option for option in options if _as_json(option) == move or str(option) == move]

@@ -32,13 +32,13 @@ def gateway_server(
     gateway: Gateway, served: socket.socket, *, names: Iterable[str] = (), proxies: Iterable[Network] = ()
 ) -> Server:
     """The server of a gateway. It answers to the host name of its endpoint, and to other ``names``."""
-    allowances, max_bytes = RateLimiter(identify_body=gateway.caller), MAX_TRUSTED_BYTES
+    allowances, max_bytes = RateLimiter(identify_body=gateway.identify_sender), MAX_TRUSTED_BYTES
     return Server(
         allowances.limit(gateway.answer, player_refusal, max_bytes),
         sockets=[served],
         max_bytes=max_bytes,
         too_large=too_large_answer(player_refusal, max_bytes, f", and {MAX_BYTES:,} {UNKNOWN}"),
-        admits=gateway.admits,
+        admits_large_body=gateway.admits_large_body,
         app=gateway_app(gateway, allowances),
         mcp=limited_mcp_app(lambda: gateway_mcp_surface(gateway), allowances, max_bytes),
         names=[*names_of(gateway.endpoint), *names],

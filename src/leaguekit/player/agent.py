@@ -226,14 +226,14 @@ class PlayerAgent:
             log.info("%s%s", text, times)
             self._notify(f"{self.player.name}: {text}{times}")
 
-    def admits(self, beginning: bytes, _peer: Peer) -> bool:
+    def admits_large_body(self, beginning: bytes, _peer: Peer) -> bool:
         """Whether the rest of a large body is read. It is, if the manager or a referee may have sent it."""
         identity = self.registrar.identity
         if identity is None or not identity.derived:
             return identity is not None or not self.registrar.is_settled()
         return self._callers.identify(beginning) is not None
 
-    def caller(self, beginning: bytes, _peer: Peer) -> TokenOwner | None:
+    def identify_sender(self, beginning: bytes, _peer: Peer) -> TokenOwner | None:
         """The owner of the token in the beginning of a body: the manager, or the referee of a match."""
         return self._callers.identify(beginning)
 

@@ -56,7 +56,7 @@ def is_built_in(strategy: Strategy) -> bool:
 
 def decide_sync(strategy: Strategy, ctx: Context) -> Decision:
     """Ask a built-in strategy, which does not change the options."""
-    return validate_result(_call_strategy(strategy, ctx), ctx, ctx.valid_options)
+    return decision_from(_call_strategy(strategy, ctx), ctx, ctx.valid_options)
 
 
 async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bool = False) -> Decision:
@@ -77,10 +77,10 @@ async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bo
     if not task.done():
         return replace_move(ctx, options, f"the strategy took longer than {seconds:g} s")
     result = StrategyResult(error=asyncio.CancelledError()) if task.cancelled() else task.result()
-    return validate_result(result, ctx, options)
+    return decision_from(result, ctx, options)
 
 
-def validate_result(result: StrategyResult, ctx: Context, options: list[Any]) -> Decision:
+def decision_from(result: StrategyResult, ctx: Context, options: list[Any]) -> Decision:
     """The option that a strategy has chosen, or another option and the fault of the strategy."""
     if result.error is not None:
         return replace_move(ctx, options, f"the strategy {_describe(result.error)}", result.error)
@@ -88,7 +88,7 @@ def validate_result(result: StrategyResult, ctx: Context, options: list[Any]) ->
         return Decision(None, origin="replaced", reason=result.move.reason, forfeit=result.move)
     if isinstance(result.move, Move):
         stated = result.move
-        decision = validate_result(StrategyResult(stated.move), ctx, options)
+        decision = decision_from(StrategyResult(stated.move), ctx, options)
         if decision.fault is not None:
             return decision
         return decision._replace(origin=stated.origin, reason=str(stated.reason), info=stated.info)
@@ -143,7 +143,7 @@ def _call_strategy(strategy: Strategy, ctx: Context) -> StrategyResult:
         return StrategyResult(error=_without_our_frame(error))
 
 
-# Where a strategy runs, for ``limited_moves``.
+# Where a strategy runs, for ``move_timeout``.
 CALLERS = (_call_strategy.__code__, _await_move.__code__)
 
 

@@ -28,7 +28,7 @@ class MoveTooSlow(BaseException):
 
 
 @contextmanager
-def limited_moves(*callers: CodeType, is_ending: Callable[[], bool] = lambda: False) -> Iterator[None]:
+def move_timeout(*callers: CodeType, is_ending: Callable[[], bool] = lambda: False) -> Iterator[None]:
     """A context in which MoveTooSlow is raised in a strategy that one of these functions has called in this thread.
 
     It is raised after ``MOVE_SECONDS``, or at once if ``is_ending``. It is not raised while the strategy waits for the

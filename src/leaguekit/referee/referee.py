@@ -140,14 +140,14 @@ class RefereeAgent:
         call = partial(self._call, size=len(request.body))
         return answer(request, call, self.refuse, MAX_TRUSTED_BYTES)
 
-    def admits(self, beginning: bytes, _peer: Peer) -> bool:
+    def admits_large_body(self, beginning: bytes, _peer: Peer) -> bool:
         """Whether the rest of a large body is read. It is, if the manager may have sent it."""
         identity = self.registrar.identity
         if identity is None or not identity.derived:
             return identity is not None or not self.registrar.is_settled()
         return identity.may_be_manager(credentials_in(beginning).auth_token)
 
-    def caller(self, beginning: bytes, _peer: Peer) -> TokenOwner | None:
+    def identify_sender(self, beginning: bytes, _peer: Peer) -> TokenOwner | None:
         """The owner of the token in the beginning of a body: the manager, or a player of a match."""
         identity, credentials = self.registrar.identity, credentials_in(beginning)
         if identity is None or not credentials.auth_token:

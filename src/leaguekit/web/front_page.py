@@ -20,7 +20,7 @@ MAX_FAVOURITES = 10
 MAX_REPORTED_PLAYERS = 100
 
 
-class Form:
+class RecentResults:
     """The marks of each player's last matches. They are made when they are asked for."""
 
     def __init__(self, league: League) -> None:

@@ -39,7 +39,7 @@ from leaguekit.web.api_types import (
     StartCondition,
 )
 from leaguekit.web.evidence_counts import EvidenceCounts
-from leaguekit.web.front_page import Form, has_report, highlights, rank_sum, upcoming_matches
+from leaguekit.web.front_page import RecentResults, has_report, highlights, rank_sum, upcoming_matches
 from leaguekit.web.pictures import LivePictures
 from leaguekit.web.rows import agent_row, in_play_row, match_row, pairing_row, standing_row
 
@@ -88,7 +88,7 @@ class Projection:
         self.announced_at: dict[int, str] = {}
         self.runner = runner
         self._gateway = gateway
-        self._form = Form(league)
+        self._recent_results = RecentResults(league)
         self._pictures = LivePictures()
         self._times: dict[type[e.Event], str] = {}
         self._latest_results: deque[str] = deque(maxlen=MAX_LATEST)
@@ -129,7 +129,7 @@ class Projection:
             for player, evidence in read_evidence(event.result.details).items():
                 self.evidence_counts[player].add(evidence, event.at, event.match_id)
         match = self.league.matches[event.match_id]
-        self._form.forget(match.players)
+        self._recent_results.forget(match.players)
         if match.round_id <= self._counted_rounds:
             # A round that was over has changed.
             self._table_before = None
@@ -188,7 +188,10 @@ class Projection:
     def standings(self, offset: int = 0, limit: int = MAX_STANDINGS) -> list[StandingRow]:
         """Part of the table, with the ranks gained and lost."""
         before, rows = self.ranks_before(), self.placed_rows()[offset : offset + limit]
-        return [standing_row(self.league, row, before.get(row.player_id), self._form.of(row.player_id)) for row in rows]
+        return [
+            standing_row(self.league, row, before.get(row.player_id), self._recent_results.of(row.player_id))
+            for row in rows
+        ]
 
     def placed_rows(self) -> list[PlacedRow]:
         """The whole table. It is made once after each change."""

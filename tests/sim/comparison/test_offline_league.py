@@ -16,7 +16,7 @@ from leaguekit.league.settings import Settings, with_game
 from leaguekit.match.draw import league_seed
 from leaguekit.player import move_limit, search
 from leaguekit.player.context import Context, Forfeit, Move, Strategy
-from leaguekit.player.move_limit import limited_moves
+from leaguekit.player.move_limit import move_timeout
 from leaguekit.player.strategies import STRATEGIES, strategies_for
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim import loop
@@ -222,7 +222,7 @@ def test_a_strategy_that_does_not_return_is_named_with_the_line(monkeypatch: pyt
 
     monkeypatch.setattr(move_limit, "MOVE_SECONDS", 0.25)
     why = rf"the strategy of Player 1 took longer than 0.25 s for a move \(line \d+ of {Path(__file__).name}\)"
-    with limited_moves(CALLER), pytest.raises(UnusableStrategy, match=why):
+    with move_timeout(CALLER), pytest.raises(UnusableStrategy, match=why):
         offline("even_odd", (choose, "random")).play(1)
 
 

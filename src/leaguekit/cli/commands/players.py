@@ -154,17 +154,22 @@ class _PlayerGroup:
     async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
         return await self._by_port[peer.server[1]].answer(request, peer)
 
-    def admits(self, beginning: bytes, peer: Peer) -> bool:
-        return self._by_port[peer.server[1]].admits(beginning, peer)
+    def admits_large_body(self, beginning: bytes, peer: Peer) -> bool:
+        return self._by_port[peer.server[1]].admits_large_body(beginning, peer)
 
-    def caller(self, beginning: bytes, peer: Peer) -> TokenOwner | None:
-        return self._by_port[peer.server[1]].caller(beginning, peer)
+    def identify_sender(self, beginning: bytes, peer: Peer) -> TokenOwner | None:
+        return self._by_port[peer.server[1]].identify_sender(beginning, peer)
 
     async def serve(self, stop: program.Stop) -> int:
         """Register all players and serve them until their league is over or ``stop`` is set. Returns the exit code."""
         registrar = self._agents[0].registrar
         server = agent_server(
-            self.answer, self._sockets, player_refusal, registrar.endpoint, admits=self.admits, caller=self.caller
+            self.answer,
+            self._sockets,
+            player_refusal,
+            registrar.endpoint,
+            admits_large_body=self.admits_large_body,
+            identify_sender=self.identify_sender,
         )
         await server.start()
         ports = sorted(self._by_port)

@@ -131,7 +131,13 @@ class _FriendlyMatch:
             raise CommandError(f"{error} With another --port, give the agent that port as its manager's.") from None
 
     def _server(self, agent: Agent, name: str, refuse: Refuse) -> Server:
-        return agent_server(agent.answer, [self._sockets[name]], refuse, admits=agent.admits, caller=agent.caller)
+        return agent_server(
+            agent.answer,
+            [self._sockets[name]],
+            refuse,
+            admits_large_body=agent.admits_large_body,
+            identify_sender=agent.identify_sender,
+        )
 
     async def play(self) -> int:
         """Play the match. Returns the exit code."""

@@ -11,7 +11,7 @@ from leaguekit.agents.world import World
 from leaguekit.manager.broadcasts import Broadcasts
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.rounds.league_messages import round_announcement, round_announcements
-from leaguekit.manager.rounds.publishing import Publisher
+from leaguekit.manager.rounds.publishing import SendQueue
 from leaguekit.manager.rounds.returning_agents import ReturningAgents
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class Announcements:
         world: World,
         ledger: Ledger,
         broadcasts: Broadcasts,
-        publisher: Publisher,
+        send_queue: SendQueue,
         *,
         returning: ReturningAgents,
         tasks: Tasks,
@@ -39,7 +39,7 @@ class Announcements:
         self._world = world
         self._ledger = ledger
         self._broadcasts = broadcasts
-        self._publisher = publisher
+        self._send_queue = send_queue
         self._returning = returning
         self._tasks = tasks
         self._is_suspended = is_suspended
@@ -64,7 +64,7 @@ class Announcements:
                 one: self._broadcasts.send(one, to_players.get(one, to_referees)) for one in agents if one not in later
             }
 
-        self._announced = self._publisher.publish(send)
+        self._announced = self._send_queue.put(send)
 
     async def wait_until_matches_begin(self) -> None:
         """Wait until all players have answered the announcement or ten seconds have passed. Then wait for the lead.

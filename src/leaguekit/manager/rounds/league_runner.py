@@ -31,7 +31,7 @@ from leaguekit.manager.rounds.league_messages import round_completed
 from leaguekit.manager.rounds.outages import Outages
 from leaguekit.manager.rounds.pairing_engine import Py4Swiss
 from leaguekit.manager.rounds.progress_reports import ProgressReports
-from leaguekit.manager.rounds.publishing import Publisher, StandingsPublisher
+from leaguekit.manager.rounds.publishing import SendQueue, StandingsPublisher
 from leaguekit.manager.rounds.returning_agents import ReturningAgents
 from leaguekit.protocol import times
 
@@ -60,8 +60,8 @@ class LeagueRunner:
         self._returning = ReturningAgents(world.caller, find_recipient)
         self._assignments = Assignments(world, ledger, find_recipient, self._returning)
         self.broadcasts = Broadcasts(world, find_recipient, self._is_suspended, self._note_outcome, self._wait_to_send)
-        self._publisher = Publisher(ledger)
-        self._standings = StandingsPublisher(world, ledger, self._publisher, self.broadcasts)
+        self._send_queue = SendQueue(ledger)
+        self._standings = StandingsPublisher(world, ledger, self._send_queue, self.broadcasts)
         self.standings_delays = self._standings.delays
         self.progress = ProgressReports(ledger)
         # The league starts by itself with this many players and referees. None waits for the operator.
@@ -83,7 +83,7 @@ class LeagueRunner:
             world,
             ledger,
             self.broadcasts,
-            self._publisher,
+            self._send_queue,
             returning=self._returning,
             tasks=self._tasks,
             is_suspended=self._is_suspended,
@@ -102,7 +102,7 @@ class LeagueRunner:
         """Run the league from its present state to its end. Raises StoreError if the log cannot be written."""
         self._tasks.start(self._assignments.watch())
         self._tasks.start(self.outages.watch())
-        self._tasks.start(self._publisher.run())
+        self._tasks.start(self._send_queue.run())
         if self.start_at is not None:
             self._tasks.start(self._start_at_time(times.parse_timestamp(self.start_at)))
         self._tasks.start(self._run_league())
@@ -274,7 +274,7 @@ class LeagueRunner:
         self._standings.close()
         messages, number = self._final_messages.make(), self._ledger.number
         await self._ledger.wait_written()
-        await self._publisher.join()
+        await self._send_queue.join()
         log.info("the league is over", extra={"message_type": "LEAGUE_COMPLETED"})
         undelivered = await self._final_messages.send(messages)
         self._completed.set()
@@ -363,7 +363,7 @@ class LeagueRunner:
             self._tasks.start(self._remember_notified(round_id, answered))
             log.info("round %d is over", round_id, extra={"message_type": "ROUND_COMPLETED"})
 
-        self._publisher.publish(send)
+        self._send_queue.put(send)
 
     async def _remember_notified(self, round_id: int, answered: list[asyncio.Future[bool]]) -> None:
         """Store, for the next start, that the end of a round was sent to all agents."""

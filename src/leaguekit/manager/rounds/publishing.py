@@ -18,15 +18,15 @@ SentT = TypeVar("SentT")
 PAUSE_SECONDS_PER_PLAYER = 0.004
 
 
-class Publisher:
+class SendQueue:
     """A queue of functions that send messages. ``run`` calls each one when the write that it waits for is done."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._queue: asyncio.Queue[tuple[asyncio.Future[int] | None, Callable[[], None]]] = asyncio.Queue()
 
-    def publish(self, send: Callable[[], SentT]) -> asyncio.Future[SentT]:
-        """Call ``send`` when everything recorded so far is written, and after all earlier calls of ``publish``.
+    def put(self, send: Callable[[], SentT]) -> asyncio.Future[SentT]:
+        """Call ``send`` when everything recorded so far is written, and after all functions that were put in before.
 
         The future has the result of ``send``.
         """
@@ -52,10 +52,10 @@ class StandingsPublisher:
     A large table takes long to make. So it is not made before it can be sent.
     """
 
-    def __init__(self, world: World, ledger: Ledger, publisher: Publisher, broadcasts: Broadcasts) -> None:
+    def __init__(self, world: World, ledger: Ledger, send_queue: SendQueue, broadcasts: Broadcasts) -> None:
         self._world = world
         self._ledger = ledger
-        self._publisher = publisher
+        self._send_queue = send_queue
         self._broadcasts = broadcasts
         self._next_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -78,7 +78,7 @@ class StandingsPublisher:
         pause = max(STANDINGS_PAUSE_SECONDS, PAUSE_SECONDS_PER_PLAYER * len(self._ledger.league.players))
         self._next_at = asyncio.get_running_loop().time() + pause
         updates, since = self.make_updates(self._ledger.league.current_round)
-        self._publisher.publish(lambda: self.send(updates, since, closing=False))
+        self._send_queue.put(lambda: self.send(updates, since, closing=False))
 
     def cancel(self) -> None:
         """Do not publish what was scheduled."""

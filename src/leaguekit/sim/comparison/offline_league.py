@@ -31,7 +31,7 @@ from leaguekit.match.move_messages import DOCUMENTED, messages_of
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
 from leaguekit.player import context
 from leaguekit.player.context import PastMatch, Result, Strategy, record_of
-from leaguekit.player.decisions import StrategyResult, replace_move, validate_result
+from leaguekit.player.decisions import StrategyResult, decision_from, replace_move
 from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.player.move_limit import MoveTooSlow
 from leaguekit.player.strategies import STRATEGIES
@@ -324,7 +324,7 @@ class OfflineLeague:
                 f"the strategy of {player.name} is asynchronous, and only plain functions can be asked here"
             )
         options = turn.options
-        decision = validate_result(thought, ctx, options)
+        decision = decision_from(thought, ctx, options)
         chosen: int | Unlisted | None = next((i for i, option in enumerate(options) if option is decision.move), None)
         if chosen is None:
             # As it would be sent.
@@ -372,7 +372,7 @@ class OfflineLeague:
             )
 
 
-# Where a strategy runs, for ``limited_moves``.
+# Where a strategy runs, for ``move_timeout``.
 CALLER = OfflineLeague._choose.__code__  # noqa: SLF001 - of this module
 
 

@@ -21,7 +21,7 @@ from leaguekit.agents.format_loading import load_format, module_of_format
 from leaguekit.agents.game_loading import NoSuchGame, load_game, module_of_game
 from leaguekit.formats import FormatError
 from leaguekit.league.settings import Settings
-from leaguekit.player.move_limit import limited_moves
+from leaguekit.player.move_limit import move_timeout
 from leaguekit.player.strategies import CannotPlay, check_can_play
 from leaguekit.player.strategy_loading import NoSuchStrategy, load, module_of_strategy
 from leaguekit.sim.comparison.leagues import Comparison, LeagueTotals
@@ -131,7 +131,7 @@ def play_part(job: PartJob) -> Part:
     simulation: Comparison | PairedGames = _latest.simulation
     seeds = range(job.first, job.first + job.count)
     result: LeagueTotals | PairResults
-    with limited_moves(CALLER, is_ending=is_interrupted):
+    with move_timeout(CALLER, is_ending=is_interrupted):
         if isinstance(simulation, Comparison):
             result = simulation.play_leagues(seeds, with_matches=job.setup.with_matches)
         else:

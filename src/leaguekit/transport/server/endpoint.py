@@ -38,7 +38,7 @@ class PostRoutes(NamedTuple):
     handler: Callable[[str, RpcRequest, Peer], Coroutine[Any, Any, HttpAnswer]]
     max_bytes: int
     too_large: TooLarge
-    admits: AdmitLargeBody | None = None
+    admits_large_body: AdmitLargeBody | None = None
 
     def match(self, url: bytes) -> PostRoute | None:
         """The route of a URL, or None if the URL is not below the path."""
@@ -46,7 +46,7 @@ class PostRoutes(NamedTuple):
         name = unquote(path[len(self.below) :].decode("latin-1")) if path.startswith(self.below) else ""
         if not name or "/" in name:
             return None
-        return PostRoute(partial(self.handler, name), self.max_bytes, self.too_large, self.admits)
+        return PostRoute(partial(self.handler, name), self.max_bytes, self.too_large, self.admits_large_body)
 
 
 # The URL of a POST request → its route, or None if the application answers it.

@@ -29,12 +29,12 @@ class PostRoute(NamedTuple):
     max_bytes: int
     # The body of the response to a larger request, or a function that makes it when it is sent.
     too_large: TooLarge
-    admits: AdmitLargeBody | None = None
+    admits_large_body: AdmitLargeBody | None = None
 
     @property
     def free_bytes(self) -> int:
         """The number of bytes that are read of any body."""
-        return self.max_bytes if self.admits is None else min(BYTES_BEFORE_ADMISSION, self.max_bytes)
+        return self.max_bytes if self.admits_large_body is None else min(BYTES_BEFORE_ADMISSION, self.max_bytes)
 
 
 @dataclass(slots=True, eq=False)

@@ -285,7 +285,9 @@ class RequestReader(BaseConnection):
         # The server decides by the beginning of a large body whether the rest is read.
         if not post.is_admitted and size > route.free_bytes:
             post.is_admitted = True
-            if route.admits is not None and not route.admits(bytes(post.body[:BYTES_BEFORE_ADMISSION]), post.peer):
+            if route.admits_large_body is not None and not route.admits_large_body(
+                bytes(post.body[:BYTES_BEFORE_ADMISSION]), post.peer
+            ):
                 self._refuse(_too_large(post))
 
     def on_message_complete(self) -> None:

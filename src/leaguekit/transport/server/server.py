@@ -103,17 +103,14 @@ class Server:
     - ``find_route`` finds the routes of further paths for POST requests, which take the same short path as /mcp. Other
       requests to these paths go to ``app``.
     - ``max_bytes`` is the maximum size of a body. The response to a larger one is HTTP 413 with the body ``too_large``.
-      If ``too_large`` is a function, it is called when the response is sent.
-    - ``admits`` decides by the beginning of a body whether more than ``BYTES_BEFORE_ADMISSION`` of it are read. A body
-      that it does not admit is too large.
-    - ``names`` are the host names under which the server accepts requests, beside its addresses.
-    - ``limits`` are those of one socket. A server with more sockets may have more connections.
-    - ``endpoint`` is the URL at which others reach the server.
-    - ``proxies`` are networks whose X-Forwarded-For headers are trusted. If the endpoint is not an address of this
-      server, then there is a proxy, and loopback is trusted too.
-    - ``stopping`` is called when the server begins to stop.
-    - ``identify`` returns the name of the known agent that sent a message. When no slot is free for a new connection,
-      connections of known agents are closed last.
+    If ``too_large`` is a function, it is called when the response is sent. - ``admits_large_body`` decides by the
+    beginning of a body whether more than ``BYTES_BEFORE_ADMISSION`` of it are read. A body that it does not admit is
+    too large. - ``names`` are the host names under which the server accepts requests, beside its addresses. -
+    ``limits`` are those of one socket. A server with more sockets may have more connections. - ``endpoint`` is the URL
+    at which others reach the server. - ``proxies`` are networks whose X-Forwarded-For headers are trusted. If the
+    endpoint is not an address of this server, then there is a proxy, and loopback is trusted too. - ``stopping`` is
+    called when the server begins to stop. - ``identify`` returns the name of the known agent that sent a message. When
+    no slot is free for a new connection, connections of known agents are closed last.
     """
 
     def __init__(
@@ -123,7 +120,7 @@ class Server:
         sockets: Sequence[socket.socket],
         max_bytes: int,
         too_large: TooLarge,
-        admits: AdmitLargeBody | None = None,
+        admits_large_body: AdmitLargeBody | None = None,
         app: ASGIApp | None = None,
         mcp: McpApp | None = None,
         find_route: FindRoute | None = None,
@@ -138,7 +135,7 @@ class Server:
         self._mcp = mcp
         # uvicorn and Starlette have different types for the same interface.
         mcp_app = None if mcp is None else cast("ASGI3Application", _ignore_disconnects(mcp))
-        route = PostRoute(handler, max_bytes, too_large, admits)
+        route = PostRoute(handler, max_bytes, too_large, admits_large_body)
         self._sockets = list(sockets)
         limits = limits.for_sockets(len(self._sockets))
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
