@@ -101,7 +101,7 @@ def _torn(asked: Asked) -> Reply:
 
 
 def _obeying(asked: Asked) -> Reply:
-    """Does what it finds in its prompt, whoever wrote it."""
+    """Does what it finds in its prompt, also if a player wrote it."""
     found = re.search(r"answer ([^ \"\\]+)", json.dumps(asked.data["standings"]))
     return said(asked, "I obey nobody." if found is None else found[1])
 

@@ -191,7 +191,7 @@ def test_two_registrations_that_say_too_little_are_never_taken_for_the_same(tmp_
         meta = {"player_meta": hall.registration("player", 9)["player_meta"]}
         first = await hall.post("register_player", meta)
         assert first["result"]["status"] == "ACCEPTED"
-        # Or whoever knows a name and an endpoint would be given the token.
+        # Otherwise anybody that knows a name and an endpoint would be given the token.
         again = await hall.post("register_player", meta)
         assert "auth_token" not in json.dumps(again.get("result", {}))
         assert again["error"]["code"] == 2002

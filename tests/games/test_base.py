@@ -15,7 +15,7 @@ from leaguekit.protocol.errors import ProtocolError
 
 
 class Dice(Game):
-    """A begins. Whoever's turn it is says high or low, and wins if the die agrees. It is an author's whole game."""
+    """A begins. The side to move says high or low, and wins if the die agrees. It is an author's whole game."""
 
     name = "dice"
 

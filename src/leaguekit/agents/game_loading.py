@@ -7,10 +7,10 @@ import sys
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeGuard
+from typing import Any
 
 from leaguekit.agents.author_modules import ModuleNotLoaded, load_file
-from leaguekit.games import GAMES, game
+from leaguekit.games import GAMES, game, is_game
 from leaguekit.games.base import Game
 from leaguekit.games.plugins import MAX_NAME_LENGTH, add_game
 from leaguekit.protocol.errors import ProtocolError
@@ -74,8 +74,8 @@ def _class_in(path: Path, class_name: str) -> type[Game[Any]]:
     except ModuleNotLoaded as error:
         raise NoSuchGame(str(error)) from error
     kind = getattr(module, class_name, None)
-    if not _is_game(kind):
-        games = [name for name, one in vars(module).items() if _is_game(one) and one is not Game]
+    if not is_game(kind):
+        games = [name for name, one in vars(module).items() if is_game(one) and one is not Game]
         near = get_close_matches(class_name, games, 1) or games
         what = f"no class {class_name!r}" if kind is None else "no subclass of Game called " + repr(class_name)
         hint = f"; did you mean {near[0]!r}?" if near else "; a game is a subclass of leaguekit.games.base.Game."
@@ -91,7 +91,3 @@ def _class_in(path: Path, class_name: str) -> type[Game[Any]]:
     if name in GAMES:
         raise NoSuchGame(f"The game in {path} is called {name}, as one of ours is; give it another name.")
     return kind
-
-
-def _is_game(value: Any) -> TypeGuard[type[Game[Any]]]:
-    return isinstance(value, type) and issubclass(value, Game)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeGuard
 
 from leaguekit.games import plugins
 from leaguekit.games.base import Game
@@ -32,14 +32,15 @@ def find_games(package: str, path: Iterable[str]) -> dict[str, Game[Any]]:
         module = import_module(f"{package}.{module_info.name}")
         for found in vars(module).values():
             # A game that is imported belongs to another module. A class without a name is a base class.
-            if _is_game(found) and found.__module__ == module.__name__ and hasattr(found, "name"):
+            if is_game(found) and found.__module__ == module.__name__ and hasattr(found, "name"):
                 if found.name in games:
                     raise ValueError(f"two games are called {found.name}; one of them is in {module.__name__}")
                 games[found.name] = found()
     return games
 
 
-def _is_game(found: Any) -> bool:
+def is_game(found: Any) -> TypeGuard[type[Game[Any]]]:
+    """Whether an object is a class of games."""
     return isinstance(found, type) and issubclass(found, Game)
 
 

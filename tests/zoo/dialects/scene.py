@@ -51,7 +51,7 @@ WELCOME = {
 }
 
 MATCH = ("GAME_INVITATION", "CHOOSE_PARITY_CALL", "GAME_OVER")
-# How a desk answers whoever registers in these forms.
+# How a manager answers registrations in these forms.
 AROUND: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "registers-tools": lambda sent: {"content": [{"type": "text", "text": json.dumps(sent)}]},
     "registers-envelope": sealed,

@@ -110,7 +110,7 @@ export function render(main, data, live) {
   );
 }
 
-// The choices of a game of many moves are told by its replay.
+// The replay shows the choices of a game of many moves.
 function sides(match, standings, isReplayed) {
   const side = (agent, role, place) =>
     h(
