@@ -11,6 +11,9 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo test long check bench axelrod fuzz soak games games-short swap honest stress docs clean
 
+# As `python -m venv`, which would answer Ctrl-C with a traceback.
+MAKE_VENV := import signal as s, venv; s.signal(s.SIGINT, s.SIG_DFL); venv.create(".venv", symlinks=True, with_pip=True)
+
 setup: $(STAMP)
 
 $(RUNTIME): pyproject.toml constraints.txt
@@ -19,7 +22,7 @@ $(RUNTIME): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "This Python cannot make virtual environments: the package python3-venv is missing (apt-get install python3-venv)."; exit 1; }
 	@echo "Setting up .venv (once) …"
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -c '$(MAKE_VENV)'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 

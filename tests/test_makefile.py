@@ -1,9 +1,12 @@
-"""What ``make`` installs, as its dry run says. Nothing is installed here."""
+"""What ``make`` installs, as its dry run says, and how it is interrupted. Nothing is installed here."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -39,6 +42,22 @@ def test_what_is_installed_is_not_installed_again(tmp_path: Path) -> None:
     (tmp_path / ".venv/.ready").touch()
     assert is_up_to_date("setup", tmp_path)
     assert is_up_to_date(".venv/.runtime", tmp_path)
+
+
+@pytest.mark.long
+def test_ctrl_c_ends_the_first_step_of_the_set_up_without_a_traceback(tmp_path: Path) -> None:
+    installed("demo", tmp_path)
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(["make", "demo"], cwd=tmp_path, text=True, start_new_session=True, **output) as make:
+        while make.poll() is None and not (tmp_path / ".venv" / "pyvenv.cfg").exists():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                make.wait(0.01)
+        # As a terminal does: to make, and to what it has started.
+        os.killpg(make.pid, signal.SIGINT)
+        said, _ = make.communicate(timeout=30)
+    assert said.startswith("Setting up .venv (once) …\n")
+    assert "Traceback" not in said
+    assert make.returncode != 0
 
 
 def is_up_to_date(target: str, folder: Path) -> bool:
