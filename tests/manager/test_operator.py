@@ -382,8 +382,8 @@ async def test_a_player_that_was_withdrawn_by_mistake_is_readmitted_and_plays_on
         lost = next(match.id for match in hall.league.matches.values() if match.has_ended)
         answer = await hall.operate("readmit", player_id=name, reason="a mistake")
         assert re.fullmatch(
-            rf"{re.escape(name)} \(P02\) may come back: a mistake\. Its next match is R2M\d\. It still loses {lost}: "
-            rf"`league rematch {lost}` has a match played again\.",
+            rf"{re.escape(name)} \(P02\) may come back: a mistake\. If its program has ended, start it again\. "
+            rf"Its next match is R2M\d\. It still loses {lost}: `league rematch {lost}` has a match played again\.",
             answer["done"],
         )
         assert answer["players_out"] == []

@@ -236,7 +236,9 @@ def _describe_departure(league: League, player: Player, lost: list[str]) -> str:
 def _describe_return(league: League, player: Player) -> str:
     """Which match a player plays next that was readmitted, and which remain lost."""
     match = queries.next_match(league, player.id)
-    text = f" Its next match is {match.match_id}." if match is not None else ""
+    # A program that was refused has ended.
+    text = " If its program has ended, start it again."
+    text += f" Its next match is {match.match_id}." if match is not None else ""
     if lost := [one.id for one in league.matches.values() if _is_forfeited_by(one, player.id)]:
         text += f" It still loses {', '.join(lost)}: `league rematch {lost[-1]}` has a match played again."
     return text
