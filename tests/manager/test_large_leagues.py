@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from leaguekit.league import queries
+from leaguekit.manager.json_files import rounds_file
 from leaguekit.manager.rounds import league_messages, publishing
 from leaguekit.manager.rounds.publishing import StandingsPublisher
-from leaguekit.manager.views import rounds_view
 from leaguekit.protocol.decoding import decode
 from leaguekit.store.disk import DISK, Disk
-from leaguekit.store.files import PAUSES_PER_WRITE, Views, ViewWriter, as_json
+from leaguekit.store.json_files import PAUSES_PER_WRITE, JsonPaths, JsonWriter, as_json
 from tests.agents.leagues import BEGAN, LEAGUE, Hall, in_virtual_time
 from tests.league.play import Play, whole, won
 
@@ -100,9 +100,9 @@ async def test_standings_that_wait_are_not_sent_after_the_round_they_are_of(tmp_
 def test_the_rounds_are_written_piece_by_piece_as_they_were_when_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leaguekit.manager.views.MATCHES_PER_CHUNK", 3)
+    monkeypatch.setattr("leaguekit.manager.json_files.MATCHES_PER_CHUNK", 3)
     play = whole()
-    path, view = rounds_view(play.league, Views(tmp_path))
+    path, view = rounds_file(play.league, JsonPaths(tmp_path))
     schedule = queries.schedule(play.league)
     match = play.match("R1M1")
     match.end(won(match, match.b), play.now)
@@ -130,7 +130,7 @@ class SlowDisk(Disk):
 @in_virtual_time
 async def test_what_takes_long_to_write_is_written_less_often(tmp_path: Path) -> None:
     disk = SlowDisk()
-    writer = ViewWriter(per_second=2, files=disk, inline=True)
+    writer = JsonWriter(per_second=2, files=disk, inline=True)
     for version in range(100):
         writer.put(tmp_path / "rounds.json", version)
         await asyncio.sleep(0.1)

@@ -22,7 +22,7 @@ from leaguekit.referee.match_runner import MatchRunner
 from leaguekit.referee.referee import RefereeAgent, RegistrationRefused
 from leaguekit.referee.ruling_journal import MARK_DELAY_SECONDS
 from leaguekit.referee.transcripts import Transcript
-from leaguekit.store.files import GATHERING_SECONDS
+from leaguekit.store.json_files import GATHERING_SECONDS
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import HttpAnswer
 from leaguekit.transport.client.caller import HttpCaller

@@ -19,7 +19,7 @@ from leaguekit.protocol import tokens
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.ids import Role
 from leaguekit.store.base import StoreError
-from leaguekit.store.files import safe_name
+from leaguekit.store.json_files import safe_name
 
 log = logging.getLogger(__name__)
 

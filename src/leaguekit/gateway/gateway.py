@@ -46,7 +46,7 @@ from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, Call, RpcRequest, answer, params_of
 from leaguekit.store.base import StoreError
-from leaguekit.store.files import safe_name
+from leaguekit.store.json_files import safe_name
 from leaguekit.transport.addresses import is_loopback
 from leaguekit.transport.base import CallerLate, CallFailed, NoAnswer, Peer, TimedOut
 from leaguekit.transport.eager import ensure_task

@@ -21,6 +21,7 @@ from leaguekit.league.records import Player, Referee
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.manager.admission import Admission
 from leaguekit.manager.broadcasts import Recipient
+from leaguekit.manager.json_files import JsonFiles
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.match_reports import MatchReports, store_unavailable
 from leaguekit.manager.metrics import Metrics
@@ -29,7 +30,6 @@ from leaguekit.manager.query_cache import QueryCache
 from leaguekit.manager.refused_registrations import RefusedRegistrations
 from leaguekit.manager.rounds.league_runner import LeagueRunner
 from leaguekit.manager.sender_check import SenderCheck
-from leaguekit.manager.views import ManagerViews
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
@@ -91,7 +91,7 @@ class Manager:
         self._open_profile: OpenProfileAdapter | None = None
         # By agent: its last registration, and the recipient that was made from it.
         self._recipients: dict[str, tuple[PlayerRegistered | RefereeRegistered, Recipient]] = {}
-        self.views = ManagerViews(world, self.ledger)
+        self.json_files = JsonFiles(world, self.ledger)
         self.runner = LeagueRunner(world, self.ledger, self.recipient)
         self.runner.outages.gateways = frozenset(own_servers)
         self._senders = SenderCheck(self.ledger, self._admission.accepts_token_from)
@@ -119,7 +119,7 @@ class Manager:
         if self._settings.profile == "open":
             self._enter_open_profile()
         await self.ledger.wait_written()
-        await self.views.start()
+        await self.json_files.start()
 
     def _enter_open_profile(self) -> None:
         from leaguekit.manager.open_profile import OpenProfileAdapter  # noqa: PLC0415 - the spec profile does not need it
@@ -151,7 +151,7 @@ class Manager:
 
     async def close(self) -> None:
         await self.runner.close()
-        await self.views.close()
+        await self.json_files.close()
         await self.ledger.close()
 
     async def handle(self, body: bytes, peer: Peer) -> bytes | None:

@@ -21,7 +21,7 @@ from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.messages import OwnRecord
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import AppendFile, Files
-from leaguekit.store.files import Shared, Views, ViewWriter
+from leaguekit.store.json_files import JsonPaths, JsonWriter, MirroredJson
 
 log = logging.getLogger(__name__)
 
@@ -61,8 +61,8 @@ class MatchHistory:
         self._log: AppendFile | None = None
         self._log_path: Path | None = None
         self._log_failed = False
-        self._views = Views(world.data_root)
-        self._writer = ViewWriter(MAX_WRITES_PER_SECOND, files=world.files, inline=world.inline, stretch=False)
+        self._json_paths = JsonPaths(world.data_root)
+        self._writer = JsonWriter(MAX_WRITES_PER_SECOND, files=world.files, inline=world.inline, stretch=False)
         # The player whose ``history.json`` waits to be written. Its content is made when it is written.
         self._to_write: str | None = None
 
@@ -97,8 +97,8 @@ class MatchHistory:
         """Write ``history.json`` in the background."""
         if self._to_write != identity.agent_id:
             self._to_write = identity.agent_id
-            path = self._views.history(league_id or UNNAMED_LEAGUE, identity.agent_id)
-            self._writer.renew(path, lambda: self._make_view(identity, league_id))
+            path = self._json_paths.history(league_id or UNNAMED_LEAGUE, identity.agent_id)
+            self._writer.renew(path, lambda: self._make_history(identity, league_id))
 
     async def close(self) -> None:
         """Write what still has to be written."""
@@ -106,7 +106,7 @@ class MatchHistory:
         if self._log is not None:
             self._log.close()
 
-    def _make_view(self, identity: Identity, league_id: str | None) -> Shared:
+    def _make_history(self, identity: Identity, league_id: str | None) -> MirroredJson:
         self._to_write = None
         matches = [*self.matches.values()]
         strategy: object = self._player.strategy
@@ -120,7 +120,7 @@ class MatchHistory:
             final=self.final,
             account=strategy.account() if isinstance(strategy, UsageReporter) else UNSET,
         )
-        return Shared(content, self._views.newest_history(identity.agent_id), identity.joined_at, league_id)
+        return MirroredJson(content, self._json_paths.newest_history(identity.agent_id), identity.joined_at, league_id)
 
 
 def _open_log(path: Path, files: Files, came_back: bool) -> tuple[dict[str, PastMatch], AppendFile]:

@@ -33,7 +33,7 @@ from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
 from leaguekit.store.base import StoreError
-from leaguekit.store.files import safe_name
+from leaguekit.store.json_files import safe_name
 from leaguekit.transport.base import CallerLate, CallFailed, Peer
 
 log = logging.getLogger(__name__)

@@ -32,8 +32,8 @@ from leaguekit.referee.player_client import PlayerClientFactory
 from leaguekit.referee.ruling_journal import RulingJournal
 from leaguekit.referee.transcripts import WrittenTranscript
 from leaguekit.store.base import StoreError
-from leaguekit.store.files import Views, ViewWriter
 from leaguekit.store.journal import Journal
+from leaguekit.store.json_files import JsonPaths, JsonWriter
 from leaguekit.transport.base import Caller, CallerLate, CallFailed
 
 log = logging.getLogger(__name__)
@@ -70,8 +70,8 @@ class MatchSupervisor:
         self._on_start = on_start
         self._game_types = game_types
         self._max_concurrent = max_concurrent
-        self._views = Views(world.data_root)
-        self._view_writer = ViewWriter(files=world.files, inline=world.inline)
+        self._json_paths = JsonPaths(world.data_root)
+        self._json_writer = JsonWriter(files=world.files, inline=world.inline)
         self._journal: RulingJournal | None = None
         # By match id: the latest attempt that was accepted, the matches in play, and the matches that are remembered.
         self._attempts: dict[str, int] = {}
@@ -147,7 +147,7 @@ class MatchSupervisor:
         """Wait until the manager has every report, and the files are written."""
         while self._tasks:
             await asyncio.wait(self._tasks)
-        await self._view_writer.flush()
+        await self._json_writer.flush()
 
     async def cancel(self) -> None:
         """Cancel everything that is under way. The rulings are in the journal."""
@@ -157,7 +157,7 @@ class MatchSupervisor:
 
     async def close(self) -> None:
         """Close the files. ``cancel`` comes first."""
-        await self._view_writer.close()
+        await self._json_writer.close()
         if self._journal is not None:
             await self._journal.close()
 
@@ -228,7 +228,7 @@ class MatchSupervisor:
 
     def _write_match_file(self, report: m.MatchResultReport, transcript: WrittenTranscript) -> None:
         identity = self._registrar.identity
-        view = MatchFile(
+        match_file = MatchFile(
             league_id=report.league_id,
             round_id=report.round_id,
             match_id=report.match_id,
@@ -239,7 +239,7 @@ class MatchSupervisor:
             result=report.result,
             transcript=transcript.entries,
         )
-        self._view_writer.put_once(self._views.match(report.league_id, report.match_id), view)
+        self._json_writer.put_once(self._json_paths.match(report.league_id, report.match_id), match_file)
 
     def _remember(self, runner: MatchRunner) -> None:
         before = self.remembered.pop(runner.match_id, None)

@@ -41,7 +41,7 @@ from leaguekit.sim.outcome import MANAGER, LeagueSetup, Outcome, ReceivedGameOve
 from leaguekit.sim.processes import Process, ProcessLoop
 from leaguekit.sim.proxy import HEALTH
 from leaguekit.store.base import EventLog, StoreError
-from leaguekit.store.files import safe_name
+from leaguekit.store.json_files import safe_name
 from leaguekit.store.memory import MemoryLogContent
 from leaguekit.transport.base import HttpAnswer
 from leaguekit.transport.memory import Address

@@ -17,7 +17,7 @@ from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.backups import copy_store, first_event
 from leaguekit.store.base import MEMORY, is_postgres, redact_address
-from leaguekit.store.files import safe_name
+from leaguekit.store.json_files import safe_name
 
 EXAMPLES = """examples:
   league backup                                    the newest league under SHARED, into this folder

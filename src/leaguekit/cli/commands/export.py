@@ -20,7 +20,7 @@ from leaguekit.league.sentences import EventFormatter
 from leaguekit.league.standings import PlacedRow
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
-from leaguekit.store.files import safe_name
+from leaguekit.store.json_files import safe_name
 
 EXAMPLES = """examples:
   league export                                      the results of the newest league, as JSON

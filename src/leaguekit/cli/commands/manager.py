@@ -40,7 +40,7 @@ from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.store.base import MEMORY, EventLog, LogReader, StoreError, is_postgres, redact_address
 from leaguekit.store.disk import DISK
-from leaguekit.store.files import safe_name
+from leaguekit.store.json_files import safe_name
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.opening import open_log
 from leaguekit.transport.server.server import listen

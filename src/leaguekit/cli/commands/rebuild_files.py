@@ -10,12 +10,12 @@ from leaguekit.cli import stores
 from leaguekit.league.events import Event, ResultRecorded
 from leaguekit.league.fold import apply
 from leaguekit.league.state import League
-from leaguekit.manager.views import agents_view, rounds_view, standings_view
+from leaguekit.manager.json_files import agents_file, rounds_file, standings_file
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.referee.match_file import MatchFile
 from leaguekit.store.base import LogReader
 from leaguekit.store.disk import DISK
-from leaguekit.store.files import Views, write_view
+from leaguekit.store.json_files import JsonPaths, write_json
 
 EXAMPLES = """examples:
   league rebuild-files                                    of the newest league under SHARED
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _rebuild(reader: LogReader, data_dir: Path) -> int:
-    league, paths = League(), Views(data_dir)
+    league, paths = League(), JsonPaths(data_dir)
     created_at = ""
 
     def take(event: Event) -> None:
@@ -45,29 +45,29 @@ async def _rebuild(reader: LogReader, data_dir: Path) -> int:
         apply(league, event)
 
     await stores.feed_events(reader, take)
-    views = [agents_view(league, paths, created_at), standings_view(league, paths), rounds_view(league, paths)]
+    files = [agents_file(league, paths, created_at), standings_file(league, paths), rounds_file(league, paths)]
     print(sanitize_line(f"{league.settings.league_id}: {league.state}"))
-    for path, view in views:
-        write_view(DISK, path, view)
+    for path, value in files:
+        write_json(DISK, path, value)
         print(f"  {path}")
     matches: set[Path] = set()
     with stores.Progress("matches written") as progress:
         async for one in stores.iterate_events(reader):
             # If a match was played again, its last report is the one that stays.
             if isinstance(event := stores.decode_event(one), ResultRecorded):
-                path, view = await _match(reader, event, league, paths)
-                write_view(DISK, path, view)
+                path, value = await _match(reader, event, league, paths)
+                write_json(DISK, path, value)
                 matches.add(path)
                 progress.update(len(matches))
     print(f"  {paths.match(league.settings.league_id, 'R1M1').parent}: {len(matches):,} matches")
     return 0
 
 
-async def _match(reader: LogReader, report: ResultRecorded, league: League, paths: Views) -> tuple[Path, Any]:
+async def _match(reader: LogReader, report: ResultRecorded, league: League, paths: JsonPaths) -> tuple[Path, Any]:
     transcript = await stores.read_transcript(reader, report.match_id)
     if transcript is not None and transcript.attempt != report.attempt:
         transcript = None
-    view = MatchFile(
+    value = MatchFile(
         league_id=league.settings.league_id,
         round_id=league.matches[report.match_id].round_id,
         match_id=report.match_id,
@@ -78,4 +78,4 @@ async def _match(reader: LogReader, report: ResultRecorded, league: League, path
         result=report.result,
         transcript=[] if transcript is None else transcript.entries,
     )
-    return paths.match(view.league_id, view.match_id), view
+    return paths.match(value.league_id, value.match_id), value

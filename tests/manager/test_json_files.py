@@ -22,7 +22,7 @@ ROUNDS = Path("data") / "leagues" / LEAGUE / "rounds.json"
 LOGGED = {"timestamp", "level", "agent_id", "message_type", "conversation_id", "message", "data"}
 
 
-def read_view(root: Path, view: Path) -> Any:
+def read_json(root: Path, view: Path) -> Any:
     return json.loads((root / view).read_text())
 
 
@@ -32,7 +32,7 @@ async def test_who_is_accepted_is_entered_in_the_agents_configuration_without_a_
     async with Hall(tmp_path) as hall:
         agents = [await hall.scripted("referee", 1), await hall.scripted("player", 1)]
         await asyncio.sleep(2)
-        config = read_view(tmp_path, AGENTS)
+        config = read_json(tmp_path, AGENTS)
         assert config["league_id"] == LEAGUE
         assert config["referees"] == [
             {
@@ -67,7 +67,7 @@ async def test_of_two_leagues_in_one_folder_each_has_its_own_files_and_the_newes
                 await asyncio.sleep(5)
 
     def leagues(*views: Path) -> list[str]:
-        return [read_view(tmp_path, view)["league_id"] for view in views]
+        return [read_json(tmp_path, view)["league_id"] for view in views]
 
     history = Path("data") / "players" / "P01" / "history.json"
     assert leagues(AGENTS, history) == ["a_newer", "a_newer"]
@@ -76,8 +76,8 @@ async def test_of_two_leagues_in_one_folder_each_has_its_own_files_and_the_newes
         own = [folder / "agents_config.json", folder / "players" / "P01" / "history.json"]
         assert leagues(*own) == [hall.league.settings.league_id] * 2
         players = len(hall.league.players)
-        assert len(read_view(tmp_path, own[0])["players"]) == players
-        assert len(read_view(tmp_path, own[1])["matches"]) == players - 1
+        assert len(read_json(tmp_path, own[0])["players"]) == players
+        assert len(read_json(tmp_path, own[1])["matches"]) == players - 1
 
 
 @in_virtual_time
@@ -85,7 +85,7 @@ async def test_the_agents_configuration_follows_their_states(tmp_path: Path) -> 
     async with Hall(tmp_path) as hall:
 
         def states() -> dict[str, str]:
-            config = read_view(tmp_path, AGENTS)
+            config = read_json(tmp_path, AGENTS)
             return {one["id"]: one["state"] for one in [*config["referees"], *config["players"]]}
 
         referee, _one, _other = await hall.scripted_league(players=2)
@@ -107,12 +107,12 @@ async def test_the_standings_and_the_rounds_are_written_and_right_at_the_end(tmp
         await hall.end()
         table = msgspec.to_builtins(queries.standings(hall.league))
         schedule = msgspec.to_builtins(queries.schedule(hall.league))
-    assert read_view(tmp_path, STANDINGS) == {"league_id": LEAGUE, "round_id": 3, "standings": table}
-    rounds = read_view(tmp_path, ROUNDS)
+    assert read_json(tmp_path, STANDINGS) == {"league_id": LEAGUE, "round_id": 3, "standings": table}
+    rounds = read_json(tmp_path, ROUNDS)
     assert rounds["matches"] == schedule
     assert all("result" in match for match in rounds["matches"])
     assert (rounds["state"], rounds["current_round"], rounds["matches_played"]) == ("LEAGUE_COMPLETED", 3, 6)
-    config = read_view(tmp_path, AGENTS)
+    config = read_json(tmp_path, AGENTS)
     assert {one["state"] for one in [*config["players"], *config["referees"]]} == {"SHUTDOWN"}
 
 
@@ -123,16 +123,16 @@ async def test_the_standings_are_written_after_each_report(tmp_path: Path) -> No
         referee, *_ = await hall.scripted_league(players=4)
         await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == 2)
         await asyncio.sleep(2)
-        assert {row["played"] for row in read_view(tmp_path, STANDINGS)["standings"]} == {0}
+        assert {row["played"] for row in read_json(tmp_path, STANDINGS)["standings"]} == {0}
         await referee.report("R1M1")
         await asyncio.sleep(2)
-        first, *others = read_view(tmp_path, STANDINGS)["standings"]
+        first, *others = read_json(tmp_path, STANDINGS)["standings"]
         assert (first["player_id"], first["points"], first["rank"]) == ("P01", 3, 1)
         assert sum(row["played"] for row in others) == 1
         await hall.operate("correct", match_id="R1M1", outcome="P02", reason="an error")
         await asyncio.sleep(2)
-        assert read_view(tmp_path, STANDINGS)["standings"][0]["player_id"] == "P02"
-        assert read_view(tmp_path, ROUNDS)["matches"][0]["result"]["winner"] == "P02"
+        assert read_json(tmp_path, STANDINGS)["standings"][0]["player_id"] == "P02"
+        assert read_json(tmp_path, ROUNDS)["matches"][0]["result"]["winner"] == "P02"
 
 
 @in_virtual_time
@@ -159,17 +159,17 @@ async def test_no_view_shows_what_is_not_written_down(tmp_path: Path) -> None:
         referee, *_ = await hall.scripted_league(players=2)
         await hall.until(lambda: referee.got("MATCH_ASSIGNMENT"))
         await asyncio.sleep(2)
-        before = read_view(tmp_path, STANDINGS)
+        before = read_json(tmp_path, STANDINGS)
         log.hold()
         reporting = asyncio.create_task(referee.report("R1M1", lost_by_silence("P01", "P02", 1)))
         await asyncio.sleep(60)
         assert hall.league.state == "LEAGUE_COMPLETED"
-        assert read_view(tmp_path, STANDINGS) == before
+        assert read_json(tmp_path, STANDINGS) == before
         log.break_down()
         assert "error" in await reporting
         await asyncio.sleep(60)
     # It does not either when it is closed afterwards.
-    assert read_view(tmp_path, STANDINGS) == before
+    assert read_json(tmp_path, STANDINGS) == before
 
 
 # Logs

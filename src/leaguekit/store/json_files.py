@@ -46,7 +46,7 @@ def safe_name(some_id: str) -> str:
     return name
 
 
-class Views:
+class JsonPaths:
     """The paths of the JSON files.
 
     Two paths of document 001 do not contain a league. They have the files of the newest league. Each league has its own
@@ -99,49 +99,52 @@ def as_json(value: Any) -> bytes | Iterable[bytes]:
     return msgspec.json.format(escaped_bytes(msgspec.json.encode(value)), indent=2) + b"\n"
 
 
-class Shared(NamedTuple):
-    """A view that is also written to a path that all leagues share. The newest league's view is there."""
+class MirroredJson(NamedTuple):
+    """A value that is also written to a path that all leagues share. The newest league's value is there."""
 
-    view: Any
+    value: Any
     path: Path
-    # The newest league has the latest ``since``, which is created_at or joined_at in the view.
+    # The newest league has the latest ``since``, which is created_at or joined_at in the value.
     since: str
     league_id: str | None
 
 
-class _ViewHeader(msgspec.Struct):
-    """The fields that identify the league of a view. Views of older releases have no time."""
+class _Header(msgspec.Struct):
+    """The fields that identify the league of a file. Files of older releases have no time."""
 
     league_id: str | None = None
     created_at: str = ""
     joined_at: str = ""
 
 
-def write_view(files: Files, path: Path, view: Any) -> None:
-    """Write a view. A shared view is also written to its second path, unless a newer league's view is there.
+def write_json(files: Files, path: Path, value: Any) -> None:
+    """Write a value as JSON. A mirrored one is also written to its second path, unless that has a newer league's value.
 
     Raises StoreError.
     """
-    if not isinstance(view, Shared):
-        files.write(path, as_json(view))
+    if not isinstance(value, MirroredJson):
+        files.write(path, as_json(value))
         return
-    content = as_json(view.view)
+    content = as_json(value.value)
     files.write(path, content)
     try:
-        existing = msgspec.json.decode(files.read(view.path) or b"{}", type=_ViewHeader)
+        existing = msgspec.json.decode(files.read(value.path) or b"{}", type=_Header)
     except DECODE_ERRORS:
-        existing = _ViewHeader()
+        existing = _Header()
     since = existing.created_at or existing.joined_at
-    if existing.league_id == view.league_id or (since, existing.league_id or "") < (view.since, view.league_id or ""):
-        files.write(view.path, content)
+    if existing.league_id == value.league_id or (since, existing.league_id or "") < (
+        value.since,
+        value.league_id or "",
+    ):
+        files.write(value.path, content)
 
 
-class ViewWriter:
+class JsonWriter:
     """Writes JSON files in the background: the newest version of each file, and not too often.
 
     The first version is written at once. After a write there is a pause. A version that comes during the pause waits,
     and a newer one replaces it. With ``stretch``, the pause is longer after a write that took long. A failure to write
-    a file is logged once, until a write succeeds. Views never stop a league.
+    a file is logged once, until a write succeeds. These files never stop a league.
     """
 
     def __init__(
@@ -150,7 +153,7 @@ class ViewWriter:
         self._files = files
         self._stretch = PAUSES_PER_WRITE if stretch else 0
         self._pause = 1 / per_second
-        self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="views")
+        self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="json-files")
         self._newest: dict[Path, Callable[[], Any]] = {}
         self._began: dict[Path, float] = {}
         self._running: dict[Path, Future[StoreError | None]] = {}
@@ -259,7 +262,7 @@ class ViewWriter:
 
     def _write(self, path: Path, value: Any) -> StoreError | None:
         try:
-            write_view(self._files, path, value)
+            write_json(self._files, path, value)
         except StoreError as error:
             return error
         return None

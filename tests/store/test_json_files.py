@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import DISK, Disk
-from leaguekit.store.files import Shared, Views, ViewWriter, as_json, safe_name, write_view
+from leaguekit.store.json_files import JsonPaths, JsonWriter, MirroredJson, as_json, safe_name, write_json
 from tests.agents.leagues import in_virtual_time
 
 
@@ -56,7 +56,7 @@ def read(path: Path) -> Any:
 
 
 def test_the_files_lie_where_document_001_has_them() -> None:
-    views = Views()
+    views = JsonPaths()
     assert [
         str(path)
         for path in (
@@ -76,7 +76,7 @@ def test_the_files_lie_where_document_001_has_them() -> None:
 
 
 def test_each_league_has_its_own_files_of_the_two_that_document_001_gives_no_league() -> None:
-    views = Views()
+    views = JsonPaths()
     assert [str(views.agents_config("league_2025_even_odd")), str(views.history("league_2025_even_odd", "P01"))] == [
         "SHARED/data/leagues/league_2025_even_odd/agents_config.json",
         "SHARED/data/leagues/league_2025_even_odd/players/P01/history.json",
@@ -90,7 +90,7 @@ def test_what_an_older_league_or_nobody_shows_is_replaced_at_the_shared_path(tmp
 
     def write(league_id: str, since: str) -> str:
         view = {"league_id": league_id, "created_at": since}
-        write_view(DISK, own, Shared(view, shared, since, league_id))
+        write_json(DISK, own, MirroredJson(view, shared, since, league_id))
         assert json.loads(own.read_text()) == view
         return str(json.loads(shared.read_text())["league_id"])
 
@@ -113,7 +113,7 @@ HOSTILE = [
 @pytest.mark.parametrize("hostile", HOSTILE, ids=ascii)
 def test_no_id_leads_out_of_the_root(tmp_path: Path, hostile: str) -> None:
     root = tmp_path / "deep" / "root"
-    views = Views(root)
+    views = JsonPaths(root)
     paths = [
         views.standings(hostile),
         views.rounds(hostile),
@@ -196,7 +196,7 @@ def test_a_view_is_whole_after_kill_9_of_its_writer(tmp_path: Path) -> None:
 import os, sys
 from pathlib import Path
 from leaguekit.store.disk import DISK
-from leaguekit.store.files import as_json
+from leaguekit.store.json_files import as_json
 for version in range(10**6):
     DISK.write(Path(sys.argv[1]), as_json([version] * 5_000))
     os.write(1, b"%d\\n" % version)
@@ -262,7 +262,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 @pytest.mark.parametrize("inline", [True, False])
 def test_the_newest_version_replaces_what_waits(tmp_path: Path, written: list[tuple[str, Any]], inline: bool) -> None:
     async def main() -> None:
-        writer = ViewWriter(per_second=0.001, inline=inline)
+        writer = JsonWriter(per_second=0.001, inline=inline)
         for version in range(100):
             writer.put(tmp_path / "a.json", version)
             writer.put(tmp_path / "b.json", -version)
@@ -285,7 +285,7 @@ def test_a_file_is_written_so_many_times_a_second_and_the_last_version_is_never_
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        writer = ViewWriter(per_second=2, inline=True)
+        writer = JsonWriter(per_second=2, inline=True)
         for tick in range(50):
             writer.put(path, tick)
             if not seen or seen[-1][1] != read(path):
@@ -311,7 +311,7 @@ def test_a_slow_disk_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Disk, "write", slowly)
 
     async def main() -> None:
-        writer = ViewWriter(per_second=1000)
+        writer = JsonWriter(per_second=1000)
         for version in range(1000):
             writer.put(tmp_path / "a.json", version)
             await asyncio.sleep(0)
@@ -331,7 +331,7 @@ def test_a_view_that_cannot_be_written_is_logged_once_until_it_can_be_again(
     path = blocked / "a.json"
 
     async def main() -> None:
-        writer = ViewWriter()
+        writer = JsonWriter()
         for is_blocked in (True, True, False, True):
             if is_blocked:
                 if blocked.is_dir():
@@ -361,7 +361,7 @@ async def test_a_view_that_could_not_be_written_is_written_as_soon_as_it_can_be(
             super().write(path, content, private=private)
 
     disk, path = FullDisk(), tmp_path / "a.json"
-    writer = ViewWriter(files=disk, inline=True)
+    writer = JsonWriter(files=disk, inline=True)
     writer.put(path, 1)
     await asyncio.sleep(10)
     disk.is_full = False

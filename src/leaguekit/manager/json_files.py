@@ -20,14 +20,14 @@ from leaguekit.league.records import Player, Referee, agent_order
 from leaguekit.league.state import League
 from leaguekit.manager.ledger import Ledger
 from leaguekit.store.base import StoreError
-from leaguekit.store.files import Shared, Views, ViewWriter
+from leaguekit.store.json_files import JsonPaths, JsonWriter, MirroredJson
 
 PAUSE_SECONDS = 0.5
 MATCHES_PER_CHUNK = 500
-MakeView = Callable[[League, Views], tuple[Path, Any]]
+MakeFile = Callable[[League, JsonPaths], tuple[Path, Any]]
 
 
-class ManagerViews:
+class JsonFiles:
     """Writes agents_config.json (without tokens), standings.json and rounds.json after the events that change them.
 
     Each file is written at most twice per second. Otherwise every result of a large league would cost much time.
@@ -35,25 +35,25 @@ class ManagerViews:
 
     def __init__(self, world: World, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._paths = Views(world.data_root)
-        self._writer = ViewWriter(files=world.files, inline=world.inline)
-        self._agents = partial(agents_view, created_at="")
-        self._stale: dict[MakeView, None] = {}
+        self._paths = JsonPaths(world.data_root)
+        self._writer = JsonWriter(files=world.files, inline=world.inline)
+        self._agents = partial(agents_file, created_at="")
+        self._stale: dict[MakeFile, None] = {}
         self._update_task: asyncio.Task[None] | None = None
         ledger.listeners.append(self._react)
 
     async def start(self) -> None:
         """Write all files for the first time. The league must have been created."""
-        self._agents = partial(agents_view, created_at=await self._ledger.created_at())
+        self._agents = partial(agents_file, created_at=await self._ledger.created_at())
         self.refresh()
 
     def refresh(self) -> None:
         """Write all files again."""
-        self._mark_stale(self._agents, standings_view, rounds_view)
+        self._mark_stale(self._agents, standings_file, rounds_file)
 
     async def close(self) -> None:
         await cancel(self._update_task)
-        self._stale = dict.fromkeys((self._agents, standings_view, rounds_view))
+        self._stale = dict.fromkeys((self._agents, standings_file, rounds_file))
         with contextlib.suppress(StoreError):
             await self._write_stale()
         await self._writer.close()
@@ -67,17 +67,17 @@ class ManagerViews:
                 | e.PlayerDisqualified()
                 | e.PlayerReadmitted()
             ):
-                self._mark_stale(self._agents, standings_view)
+                self._mark_stale(self._agents, standings_file)
             case e.PlayerSuspended() | e.PlayerReturned() | e.RefereeLost() | e.RefereeReturned():
                 self._mark_stale(self._agents)
             case e.LeagueStarted() | e.LeagueCompleted():
                 self.refresh()
             case e.RoundDrawn() | e.RoundAnnounced() | e.RoundCompleted() | e.ResultCorrected() | e.MatchReplayed():
-                self._mark_stale(standings_view, rounds_view)
+                self._mark_stale(standings_file, rounds_file)
             case e.ResultRecorded() | e.MatchForfeited():
-                self._mark_stale(standings_view)
+                self._mark_stale(standings_file)
 
-    def _mark_stale(self, *makes: MakeView) -> None:
+    def _mark_stale(self, *makes: MakeFile) -> None:
         self._stale |= dict.fromkeys(makes)
         if self._update_task is None:
             self._update_task = asyncio.create_task(self._update_stale())
@@ -94,11 +94,11 @@ class ManagerViews:
         made = [make(self._ledger.league, self._paths) for make in self._stale]
         self._stale.clear()
         await self._ledger.wait_written()
-        for path, view in made:
-            self._writer.put(path, view)
+        for path, value in made:
+            self._writer.put(path, value)
 
 
-def agents_view(league: League, paths: Views, created_at: str) -> tuple[Path, Any]:
+def agents_file(league: League, paths: JsonPaths, created_at: str) -> tuple[Path, Any]:
     """The path and the content of the agents' configuration. It contains no tokens."""
     league_id = league.settings.league_id
     config = {
@@ -107,16 +107,16 @@ def agents_view(league: League, paths: Views, created_at: str) -> tuple[Path, An
         "players": [_describe(player) for player in sorted(league.players.values(), key=agent_order)],
         "referees": [_describe(referee) for referee in sorted(league.referees.values(), key=agent_order)],
     }
-    return paths.agents_config(league_id), Shared(config, paths.newest_agents_config(), created_at, league_id)
+    return paths.agents_config(league_id), MirroredJson(config, paths.newest_agents_config(), created_at, league_id)
 
 
-def standings_view(league: League, paths: Views) -> tuple[Path, Any]:
+def standings_file(league: League, paths: JsonPaths) -> tuple[Path, Any]:
     league_id = league.settings.league_id
-    view = {"league_id": league_id, "round_id": league.current_round, "standings": queries.standings(league)}
-    return paths.standings(league_id), view
+    table = {"league_id": league_id, "round_id": league.current_round, "standings": queries.standings(league)}
+    return paths.standings(league_id), table
 
 
-def rounds_view(league: League, paths: Views) -> tuple[Path, Any]:
+def rounds_file(league: League, paths: JsonPaths) -> tuple[Path, Any]:
     league_id = league.settings.league_id
     game_type = league.settings.game_type
     head = msgspec.json.encode({"league_id": league_id, **msgspec.to_builtins(queries.status(league))})
