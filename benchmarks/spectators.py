@@ -1,4 +1,4 @@
-"""What spectators cost: matches per second of a league while 500 watch its stream of events, against nobody watching.
+"""What spectators cost: matches per second of a league while 1,000 watch its stream of events, against nobody watching.
 
 Leagues are played by `league run`, every agent a process, every result durable. The spectators are sockets of one more
 process, which reads what comes and does nothing with it. Leagues with and without take turns, and each ratio is made
@@ -23,8 +23,8 @@ from programs import data_folder, programs, start
 
 QUICK = bool(os.environ.get("QUICK"))
 PLAYERS, REFEREES, TURNS = (20, 2, 2) if QUICK else (50, 4, 3)
-SPECTATORS = 500
-GOAL = 0.9
+SPECTATORS = 1_000
+GOAL = 0.95
 LIMIT_SECONDS = 180
 
 
@@ -68,7 +68,7 @@ def play(spectators: int) -> tuple[float, dict[str, int]]:
             if spectators and crowd is None and (found := re.search(r"dashboard: (\S+)", line)):
                 crowd = start(__file__, found[1], str(spectators))
                 started.append(crowd)
-            if found := re.search(r"matches in .* \(([0-9,]+) a second\)", line):
+            if found := re.search(r"matches in .* \(([0-9,]+) per second\)", line):
                 rate = float(found[1].replace(",", ""))
         timer.cancel()
         league.wait()

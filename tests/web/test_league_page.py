@@ -293,6 +293,21 @@ def test_at_the_end_there_is_a_podium_with_the_reason_and_the_best_matches(brows
 
 
 @pytest.mark.long
+def test_times_are_those_of_the_reader_and_name_the_zone(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=2, referees=1).begin().play_all()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        session = visit.page.context.new_cdp_session(visit.page)
+        session.send("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Tokyo"})
+        page = visit.open()
+        expect(page.locator("footer")).to_have_text("Times are those of Asia/Tokyo (GMT+9).")
+        # It was 10:30 in Greenwich.
+        expect(page.locator(".opening time")).to_have_text("15 Jan 2025, 19:30 GMT+9")
+        expect(page.locator(".log time").first).to_contain_text("15 Jan, 19:30:")
+        visit.ended()
+
+
+@pytest.mark.long
 def test_an_address_without_a_page_says_so_with_links(browser: Browser, tmp_path: Path) -> None:
     play = Play(players=2, referees=1).begin()
     with served(play.log, play.settings, tmp_path) as base:

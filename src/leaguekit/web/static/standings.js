@@ -308,7 +308,7 @@ export function reason(league, rows) {
   const [first, second] = rows;
   if (league.view === "bracket") return linked(league.end_reason, ...rows);
   const tie = league.ties.find((sentence) => sentence.split(/\b/).includes(first.id));
-  if (tie) return [withNames(tie, ...rows), h("span.soft", meanings(tie))];
+  if (tie) return [withNames(tie, ...rows), tie.endsWith("decided.") && h("span.soft", meanings(tie))];
   const isByPoints = first.payoff === undefined && second && first.points > second.points;
   return isByPoints && [`${plural(first.points - second.points, "point")} ahead of `, name(second.name), "."];
 }
