@@ -52,15 +52,15 @@ def test_a_url_shows_its_code_to_the_manager_and_nobody_else(entropy: bytes) -> 
     code = codes.new_code(entropy)
     for url in ("http://10.0.0.5:8000/mcp", "https://league.example/mcp?class=3%26b"):
         shown = codes.with_code(url, "seat", code)
-        assert codes.shown_in(shown.partition("?")[2], "seat") == code
-        assert codes.shown_in(shown.partition("?")[2], "referee") is None
+        assert codes.code_in_query(shown.partition("?")[2], "seat") == code
+        assert codes.code_in_query(shown.partition("?")[2], "referee") is None
         assert codes.without_codes(shown) == url
     assert codes.without_codes(f"http://10.0.0.5/mcp?seat={code}&referee={code}") == "http://10.0.0.5/mcp"
 
 
 @pytest.mark.parametrize("query", ["", "seat", "seat=", "x=1", "%", "&&=", "SEAT=1"])
 def test_a_query_without_a_code_shows_none(query: str) -> None:
-    assert codes.shown_in(query, "seat") is None
+    assert codes.code_in_query(query, "seat") is None
 
 
 @given(ENTROPY, st.binary(min_size=32, max_size=32))

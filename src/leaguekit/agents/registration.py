@@ -357,7 +357,7 @@ class Registrar:
             return "nobody"
         # An agent that sent a token and gets another one was not recognised by it. But a seat gives the same agent a
         # new token.
-        has_seat = codes.shown_in(urlsplit(self.manager_url).query, "seat") is not None
+        has_seat = codes.code_in_query(urlsplit(self.manager_url).query, "seat") is not None
         return "same" if has_seat or now.auth_token == stored.auth_token else "another"
 
 

@@ -233,7 +233,7 @@ class Gateway:
         recipient = _recipient(peer)
         if recipient is None:
             credentials = credentials_in(beginning)
-            code = credentials.code or codes.shown_in(peer.query, "seat") or ""
+            code = credentials.code or codes.code_in_query(peer.query, "seat") or ""
             secret = credentials.secret
             own = endpoint_id("relay", secret) if self.relays.has_secret(secret) else code and _seat_id(code)
             return TokenOwner("player", own) if own in self.seats or own in self.relays else None

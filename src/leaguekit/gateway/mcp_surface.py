@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 from leaguekit.gateway.gateway import Gateway, NotAllowed
 from leaguekit.gateway.public_league import PublicLeague
 from leaguekit.gateway.seats import MoveRefused, Seat, SeatState
-from leaguekit.protocol.codes import shown_in
+from leaguekit.protocol.codes import code_in_query
 from leaguekit.transport.mcp.surface import Prompt, Surface, ToolContext, ToolRefused
 from leaguekit.transport.mcp.typed import NoArguments, typed_tool
 
@@ -181,7 +181,7 @@ def _tool_refusals() -> Iterator[None]:
 
 def _code(code: str | None, visit: ToolContext) -> str | None:
     """The code of a seat in a call, or else in the gateway's URL."""
-    return code or shown_in(visit.peer.query, "seat")
+    return code or code_in_query(visit.peer.query, "seat")
 
 
 def _play_prompt(arguments: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ from leaguekit.league.names import confusable_forms
 from leaguekit.league.records import Departure, Player, Referee, RefusedAgent, RuleBreach, Seat
 from leaguekit.league.state import League, refused_key
 from leaguekit.protocol.fields import INT32_MAX
-from leaguekit.protocol.ids import Role, player_id
+from leaguekit.protocol.ids import player_id
 
 # The number of refused agents that are remembered. The log contains all that were recorded.
 MAX_REFUSED = 200
@@ -159,8 +159,7 @@ def player_readmitted(league: League, event: e.PlayerReadmitted) -> None:
 
 def _add_to_indexes(league: League, agent: Player | Referee) -> None:
     league.endpoints[str(parse_endpoint(agent.meta.contact_endpoint))] = agent.id
-    role: Role = "player" if isinstance(agent, Player) else "referee"
-    league.refused.pop(refused_key(role, agent.meta.contact_endpoint), None)
+    league.refused.pop(refused_key(agent.role, agent.meta.contact_endpoint), None)
     league.verifiers[agent.registered.verifier] = agent.id
 
 

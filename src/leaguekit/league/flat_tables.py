@@ -167,7 +167,7 @@ class LeagueTables:
         return [
             AgentRow(
                 agent_id=agent.id,
-                role="player" if isinstance(agent, Player) else "referee",
+                role=agent.role,
                 display_name=agent.meta.display_name,
                 version=agent.meta.version,
                 state=agent.state,

@@ -10,7 +10,6 @@ from msgspec import Struct
 from leaguekit.league.records import Player, Referee, RefusedAgent
 from leaguekit.league.state import League
 from leaguekit.protocol.fields import AgentState
-from leaguekit.protocol.ids import Role
 from leaguekit.protocol.messages import MoveOrigins, RequestCounts
 
 # The fields of ``AgentProblems`` in words, the worst first.
@@ -63,17 +62,13 @@ def find_problems(league: League) -> Problems:
     agents: list[Player | Referee] = [*league.players.values(), *league.referees.values()]
     found = [one for one in (_problems_of(league, agent) for agent in agents) if one.sentences]
     # An agent that was refused, and then registered, has no problem. It may have registered at another endpoint.
-    registered = {(_role(agent), agent.meta.display_name): agent.registered.at for agent in agents}
+    registered = {(agent.role, agent.meta.display_name): agent.registered.at for agent in agents}
     refused = [
         one
         for one in reversed(league.refused.values())
         if registered.get((one.role, one.display_name), "") < one.last_at
     ]
     return Problems(agents=sorted(found, key=_severity, reverse=True), refused=refused)
-
-
-def _role(agent: Player | Referee) -> Role:
-    return "referee" if isinstance(agent, Referee) else "player"
 
 
 def _problems_of(league: League, agent: Player | Referee) -> AgentProblems:

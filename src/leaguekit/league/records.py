@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec import UNSET, Struct
 
@@ -20,6 +20,7 @@ Points = Literal[0, 1, 3]
 class Player(Struct, kw_only=True):
     """A player. ``failures`` is the number of consecutive calls that it did not answer."""
 
+    role: ClassVar[Role] = "player"
     id: str
     state: AgentState
     # The latest registration.
@@ -59,6 +60,7 @@ class Player(Struct, kw_only=True):
 class Referee(Struct, kw_only=True):
     """A referee, with the matches that are assigned to it."""
 
+    role: ClassVar[Role] = "referee"
     id: str
     state: AgentState
     registered: RefereeRegistered

@@ -206,7 +206,7 @@ class Admission:
         if request.auth_token is not UNSET:
             known = self._ledger.league.agent_with(tokens.verifier(request.auth_token))
             known = known if known is not None and self.accepts_token_from(known, peer) else None
-        seat, referee_code = codes.shown_in(peer.query, "seat"), codes.shown_in(peer.query, "referee")
+        seat, referee_code = codes.code_in_query(peer.query, "seat"), codes.code_in_query(peer.query, "referee")
         return commands.Applicant(
             meta=meta,
             conversation_id=request.conversation_id,

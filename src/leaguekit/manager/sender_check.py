@@ -45,7 +45,7 @@ class SenderCheck:
                 "expected_format": "tok-{agent_id}-{hash}",
             }
             raise ProtocolError("E012", context=context)
-        sender = sender_of("player" if type(agent) is Player else "referee", agent.id)
+        sender = sender_of(agent.role, agent.id)
         if request.sender != sender:
             raise ProtocolError("E055", f"This is the token of {sender}, not of {request.sender}.")
         league_id = self._ledger.league.settings.league_id

@@ -17,7 +17,6 @@ from leaguekit.agents.calls import read_error_code
 from leaguekit.agents.credentials import TokenOwner, credentials_in, token_in
 from leaguekit.agents.rate_limits import RateLimiter, retry_sentence
 from leaguekit.agents.server import limited_mcp_app, names_of, too_large_answer
-from leaguekit.league.records import Player
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.mcp_surface import ResourceNotifier, manager_surface
 from leaguekit.protocol import tokens
@@ -144,7 +143,7 @@ def _identify(manager: Manager, token: str) -> TokenOwner | None:
     agent = manager.ledger.league.agent_with(tokens.verifier(token))
     if agent is None:
         return TokenOwner("operator") if manager.is_operator(token) else None
-    return TokenOwner("player" if isinstance(agent, Player) else "referee", agent.id)
+    return TokenOwner(agent.role, agent.id)
 
 
 class _LazyWeb:

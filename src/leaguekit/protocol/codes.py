@@ -38,7 +38,7 @@ def verifier(purpose: Purpose, code: str) -> bytes:
     return hashlib.sha256(f"{purpose} code:{normal}".encode()).digest()
 
 
-def shown_in(query: str, purpose: Purpose) -> str | None:
+def code_in_query(query: str, purpose: Purpose) -> str | None:
     """The code in the query of a URL, if any."""
     return dict(parse_qsl(query)).get(purpose)
 

@@ -255,10 +255,8 @@ class _Meetings(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _meetings(copies: tuple[int, ...]) -> _Meetings:
-    players = sum(copies)
     matches = [a * (b - (at == to)) for at, a in enumerate(copies) for to, b in enumerate(copies)]
-    totals = [count * (players - 1) for count in copies]
-    return _Meetings(matches, [*map(mul, matches, matches)], totals, [*starmap(mul, product(totals, totals))])
+    return _meetings_of(matches, len(copies))
 
 
 def _meetings_of(matches: list[int], size: int) -> _Meetings:
