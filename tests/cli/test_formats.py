@@ -66,6 +66,13 @@ def test_a_wrong_file_is_refused(tmp_path: Path, content: bytes, why: str) -> No
         requested("--seeding", str(path))
 
 
+def test_a_seeding_that_is_neither_a_word_nor_a_file_is_refused_with_what_it_may_be() -> None:
+    with pytest.raises(
+        CommandError, match="--seeding: there is no file rating; the seeding is registration, lot, or a"
+    ):
+        requested("--seeding", "rating")
+
+
 def test_the_format_of_the_documentation_is_loaded_from_a_file_and_is_sound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

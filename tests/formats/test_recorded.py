@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from leaguekit.formats import trf
-from tests.formats.recorded_rounds import compare, main
+from leaguekit.formats.base import Bye, GameResult, PastRound, Scoring, Tournament
+from leaguekit.formats.swiss import Swiss
+from tests.formats.recorded_rounds import FirstSide, compare, main
 
 FILES = sorted((Path(__file__).parent / "recorded").glob("*.trf"), key=lambda path: path.stat().st_size)
 # The smaller files. The others take twenty seconds.
@@ -72,3 +75,30 @@ def test_a_bye_that_a_player_has_asked_for_gives_it_no_number() -> None:
     text = "\n".join(row(n, f"Player {n}", "", "", points[n - 1], n, cells[n - 1]) for n in range(1, 6))
     (one,) = compare(text)
     assert one.drawn == one.recorded == {("2", "4"), ("5", "3")}
+
+
+def _random_tournament(random: Random, rounds: int, *, a_first: bool) -> Tournament:
+    """A tournament with forfeits, absences and byes of every kind, also in the first round."""
+    entrants = tuple(str(number) for number in range(1, random.randint(12, 24)))
+    scoring = random.choice((trf.FIDE_SCORING, Scoring(), Scoring(30, 10, 10)))
+    tournament, made, engine = Tournament(entrants, (), scoring=scoring), Swiss(rounds), FirstSide(a_first=a_first)
+    for _ in range(rounds):
+        away = random.sample(entrants, 4)
+        drawn = made.pair_next_round(tournament._replace(out=frozenset(away)), engine)
+        results = [((3, 0), False), ((1, 1), False), ((0, 3), False), ((3, 0), True), ((0, 3), True), ((0, 0), True)]
+        games = tuple(GameResult(a, b, *random.choice(results)) for a, b in drawn.pairs)
+        byes: dict[str, Bye] = {away[0]: "half_point", away[1]: "full_point"} | dict.fromkeys(drawn.byes, "bye")
+        tournament = tournament._replace(rounds=(*tournament.rounds, PastRound(games, byes)))
+    return tournament
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(60, marks=pytest.mark.longest)])
+def test_what_we_have_drawn_is_drawn_again_from_a_report_without_the_first_side(count: int) -> None:
+    for seed in range(count):
+        random = Random(seed)
+        a_first, rounds = random.random() < 0.5, random.randint(3, 5)
+        tournament = _random_tournament(random, rounds, a_first=a_first)
+        lines = trf.write(tournament, rounds, a_first=a_first).splitlines()
+        text = "\n".join(line for line in lines if not line.startswith(("XXC", "XXR")))
+        for number, recorded, drawn in compare(text):
+            assert drawn == recorded, (seed, number)

@@ -63,6 +63,9 @@ def requested_settings(options: argparse.Namespace, in_file: Mapping[str, Any]) 
 
 def read_seeds(path: Path) -> dict[str, Any]:
     """The seeding in a file: display names in their order, or display names with ratings."""
+    if not path.exists():
+        also = "registration, lot, or a file with display names, or with display names and ratings"
+        raise CommandError(f"--seeding: there is no file {path}; the seeding is {also}")
     try:
         rows = [row for row in csv.reader(read_input(path).decode("utf-8-sig").splitlines()) if row and row[0].strip()]
     except (ValueError, csv.Error) as error:
