@@ -257,7 +257,21 @@ def test_a_small_terminal_has_no_room_for_boards(monkeypatch: pytest.MonkeyPatch
     state = with_boards(R2M1=BOARD, R2M2={})
     assert "Boards" in visible(state, 80, 24, monkeypatch=monkeypatch)
     assert "Boards" not in visible(state, 80, 18, monkeypatch=monkeypatch)
-    assert "Boards" not in visible(state, 25, 24, monkeypatch=monkeypatch)
+    wide = BOARD | {"rows": [["12"] * 9] * 3}
+    assert "Boards" not in visible(with_boards(R2M1=wide, R2M2={}), 25, 24, monkeypatch=monkeypatch)
+
+
+def test_texts_are_below_a_board_that_leaves_no_room_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = {"kind": "grid", "rows": [["12"] * 20] * 3, "caption": "P01 has red ●, P02 has ○; " + "now " * 20}
+    lines = visible(with_boards(R2M1=wide, R2M2={}), 80, 40, monkeypatch=monkeypatch)
+    first = lines.index("Boards") + 1
+    assert lines[first : first + 7] == [
+        *["12 " * 19 + "12"] * 3,
+        "R2M1  Alice – 李雷的机器人",
+        "李雷的机器人 to move",
+        "Alice has red ●, 李雷的机器人 has ○; now now now now now now now now now now …",
+        "",
+    ]
 
 
 CARDS = {"kind": "cards", "hands": [{"label": "P01", "cards": ["K", None]}, {"label": "P02", "cards": [None]}]}

@@ -25,7 +25,8 @@ def draw_boards(live: Live, start: int, end: int, available: int) -> Lines:
     matches: list[InPlay | MatchRow] = [*live.playing.values(), *live.results.values()]
     latest = max([match.round_id for match in matches], default=0)
     in_round = [match for match in matches if match.round_id == latest]
-    blocks = [(match, _block(match, picture)) for match in in_round if (picture := _picture(live, match))]
+    room = end - start - 2
+    blocks = [(match, _block(match, picture, room)) for match in in_round if (picture := _picture(live, match))]
     # All pictures of a game have about the same size.
     wide = max([_width(block) for _, block in blocks], default=1) + 2
     high = max([len(block) for _, block in blocks], default=1)
@@ -69,8 +70,8 @@ def _picture(live: Live, match: InPlay | MatchRow) -> Picture | None:
     return name_players(picture, match.a.id, match.b.id) if picture is not None and is_board else None
 
 
-def _block(match: InPlay | MatchRow, picture: Picture) -> Lines:
-    """A picture, and beside it the match, its players, and which of them moves or has won."""
+def _block(match: InPlay | MatchRow, picture: Picture, room: int) -> Lines:
+    """A picture, and the match, its players, and which of them moves or has won: beside it, or below a wide picture."""
     names = {one.id: with_ltr_mark(one.name) for one in (match.a, match.b)}
     if isinstance(match, MatchRow):
         now = Cell(0, "draw" if match.winner is None else f"{names[match.winner]} wins", "good")
@@ -81,11 +82,15 @@ def _block(match: InPlay | MatchRow, picture: Picture) -> Lines:
     def named(text: str) -> str:
         return PLAYER.sub(lambda found: names.get(found[0], found[0]), text)
 
-    texts = [Cell(0, match.match_id, "bold"), *map(partial(Cell, 0), names.values()), now]
-    if picture.get("caption"):
-        texts += [Cell(0, line, "dim") for line in _wrap(named(picture["caption"]))]
     drawn = [*_DRAWERS[picture["kind"]](picture, named)]
+    caption = named(picture.get("caption", ""))
     at = _width(drawn) + 2
+    if at + _TEXT_WIDTH > room:
+        below = [Cell(0, f"{match.match_id}  {' – '.join(names.values())}", "bold"), now, Cell(0, caption, "dim")]
+        return [*drawn, *([text._replace(text=shorten(text.text, room))] for text in below)]
+    texts = [Cell(0, match.match_id, "bold"), *map(partial(Cell, 0), names.values()), now]
+    if caption:
+        texts += [Cell(0, line, "dim") for line in _wrap(caption)]
     beside = [[Cell(at, shorten(text.text, _TEXT_WIDTH), text.style)] for text in texts]
     return _side_by_side(drawn, beside)
 
