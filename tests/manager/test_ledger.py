@@ -16,8 +16,10 @@ from leaguekit.league.settings import Settings
 from leaguekit.league.snapshot import restore, save
 from leaguekit.league.state import League
 from leaguekit.manager.ledger import SNAPSHOT, Ledger
+from leaguekit.manager.writer_check import CONFIRMED_SECONDS
 from leaguekit.store.base import Stored, StoreError
 from leaguekit.store.memory import MemoryLog, MemoryLogContent
+from leaguekit.store.postgres_lock import SILENT_SECONDS
 from leaguekit.store.sqlite import SqliteLog
 from tests.agents.leagues import LEAGUE, Hall, HeldLog, in_virtual_time
 
@@ -283,3 +285,7 @@ def test_a_snapshot_in_a_file_is_taken_up_again(tmp_path: Path) -> None:
         await again.close()
 
     asyncio.run(play())
+
+
+def test_a_manager_stops_answering_before_a_standby_ends_its_session() -> None:
+    assert CONFIRMED_SECONDS < SILENT_SECONDS

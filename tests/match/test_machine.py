@@ -583,7 +583,7 @@ def test_after_the_fourth_wrong_answer_nothing_more_is_taken():
         (_, ask) = match.handle(InvalidAnswer("A", ask.ask, "E003", "It is wrong"), 1.0)
     (told,) = match.handle(InvalidAnswer("A", ask.ask, "E003", "It is wrong"), 1.0)
     assert isinstance(told, SendError)
-    assert (match.is_open(ask.ask), match.posted("A")) == (False, None)
+    assert (match.is_open(ask.ask), match.expected_from("A")) == (False, None)
     for old in (Joined("A", ask.ask), Joined("A", None), InvalidAnswer("A", ask.ask, "E003", "again")):
         assert match.handle(old, 2.0) == []
     # The other is still asked, and its own answer is judged.
@@ -618,7 +618,7 @@ def test_a_post_between_two_tries_counts_and_closes_the_ask_that_was_to_come():
     assert ask.send_at == 7.0
     assert match.is_open(ask.ask)
     assert not match.is_open(2)
-    assert match.posted("B") == "join"
+    assert match.expected_from("B") == "join"
     assert of(StageEntered, match.handle(Joined("B", None), 6.0)) == [StageEntered("COLLECTING_CHOICES")]
     assert not match.is_open(ask.ask)
     assert match.handle(NoAnswer("B", ask.ask, "E009"), 7.0) == []
@@ -634,7 +634,7 @@ def test_a_wrong_post_is_answered_and_changes_nothing_else():
         match.handle(Joined(side, None), 2.0)
     (tell,) = match.handle(Moved("A", None, "Even"), 3.0)
     assert (tell.ask, tell.fault.code, tell.fault.retry_count) == (None, "E004", 0)
-    assert match.posted("A") == "move"
+    assert match.expected_from("A") == "move"
 
 
 def test_a_wrong_token_in_a_post_is_not_held_against_the_player():
@@ -648,17 +648,17 @@ def test_a_wrong_token_in_a_post_is_not_held_against_the_player():
 
 def test_what_a_post_would_be_for_depends_on_where_the_player_is():
     match = new_match()
-    assert match.posted("A") is None
+    assert match.expected_from("A") is None
     match.start(0.0)
-    assert [match.posted(side) for side in SIDES] == ["join", "join"]
+    assert [match.expected_from(side) for side in SIDES] == ["join", "join"]
     match.handle(Joined("A", 1), 1.0)
-    assert [match.posted(side) for side in SIDES] == [None, "join"]
+    assert [match.expected_from(side) for side in SIDES] == [None, "join"]
     match.handle(Joined("B", 2), 1.0)
-    assert [match.posted(side) for side in SIDES] == ["move", "move"]
+    assert [match.expected_from(side) for side in SIDES] == ["move", "move"]
     match.handle(Moved("B", 4, "odd"), 2.0)
-    assert [match.posted(side) for side in SIDES] == ["move", None]
+    assert [match.expected_from(side) for side in SIDES] == ["move", None]
     match.handle(Moved("A", 3, "odd"), 2.0)
-    assert [match.posted(side) for side in SIDES] == [None, None]
+    assert [match.expected_from(side) for side in SIDES] == [None, None]
 
 
 def test_a_side_that_lost_by_time_says_after_how_many_retries():
@@ -721,7 +721,7 @@ def test_what_does_not_belong_to_an_invitation_changes_nothing(given):
     match = new_match()
     match.start(0.0)
     assert match.handle(given, 1.0) == []
-    assert match.posted("A") == "join"
+    assert match.expected_from("A") == "join"
 
 
 def test_nothing_happens_before_the_start():
@@ -812,7 +812,7 @@ def test_a_player_whose_turn_it_is_not_cannot_move():
     match.start(0.0)
     match.handle(Joined("A", 1), 1.0)
     match.handle(Joined("B", 2), 1.0)
-    assert match.posted("B") is None
+    assert match.expected_from("B") is None
     assert match.handle(Moved("B", None, 0), 2.0) == []
 
 
@@ -833,7 +833,7 @@ def test_a_referee_that_is_itself_late_rules_nothing_and_says_so(what, side):
     assert void.reason == f"the referee was itself too late to judge {PLAYERS[side]}: 350 ms"
     event = void.evidence["players"][PLAYERS[side]]["events"][-1]
     assert (event["what"], event["late_ms"]) == ("late", 350)
-    assert shell.match.posted(side) is None
+    assert shell.match.expected_from(side) is None
     assert shell.match.handle(Joined(side, None), 200.0) == []
 
 
@@ -1008,7 +1008,7 @@ def as_input(game: Game[Any], made: tuple[str, str, int | None, Any], asks: list
 def test_whatever_comes_in_whatever_order_the_match_ends_once_and_hides_the_choices(game, suspended, made, retries):
     watcher = Watcher(new_match(game, suspended=suspended, max_retries=retries))
     for one in made:
-        watcher.give(as_input(game, one, watcher.asks, watcher.match.posted(one[1])))
+        watcher.give(as_input(game, one, watcher.asks, watcher.match.expected_from(one[1])))
     watcher.drain()
     assert watcher.ended
     assert len(of(Finish, watcher.effects)) + len(of(Void, watcher.effects)) == 1
@@ -1032,7 +1032,7 @@ def test_the_same_inputs_make_the_same_match(game, made):
     def effects() -> list[Any]:
         watcher = Watcher(new_match(game))
         for one in made:
-            watcher.give(as_input(game, one, watcher.asks, watcher.match.posted(one[1])))
+            watcher.give(as_input(game, one, watcher.asks, watcher.match.expected_from(one[1])))
         return watcher.effects
 
     assert effects() == effects()
@@ -1047,7 +1047,7 @@ def test_what_one_side_chooses_changes_nothing_that_the_other_sees_before_the_en
         watcher.give(Moved("A", None, word))
         for one in made:
             if one[1] == "B":
-                watcher.give(as_input(Secret(), one, watcher.asks, watcher.match.posted("B")))
+                watcher.give(as_input(Secret(), one, watcher.asks, watcher.match.expected_from("B")))
         return [effect for effect in watcher.effects if getattr(effect, "side", None) == "B"]
 
     assert shown_to_b("A-x") == shown_to_b("A-hushhush")
@@ -1097,7 +1097,7 @@ def test_chance_is_asked_like_a_side_and_answered_by_the_caller() -> None:
         Roll(0, EVEN_ODD.start()),
     ]
     # Until it is answered, no side can move; and only the answer to this step counts.
-    assert [match.posted(side) for side in SIDES] == [None, None]
+    assert [match.expected_from(side) for side in SIDES] == [None, None]
     assert match.handle(Rolled(1, 8), 1.0) == []
     asks = match.handle(Rolled(0, 8), 1.0)
     assert [(ask.side, ask.what) for ask in asks] == [("A", "move"), ("B", "move")]

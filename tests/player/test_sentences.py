@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.player.sentences import is_check, place_sentence
+from leaguekit.player.sentences import is_league_of_check, place_sentence
 from leaguekit.protocol.messages import FinalStanding
 from tests.player.player_setup import (
     PlayerSetup,
@@ -55,7 +55,7 @@ def test_results_name_the_players_as_far_as_they_are_known(
 
 @pytest.mark.parametrize(("league_id", "expected"), [(None, False), ("league_2025", False), ("league_check_7f", True)])
 def test_the_league_of_a_conformance_check_is_known_by_its_id(league_id: str | None, expected: bool) -> None:
-    assert is_check(league_id) is expected
+    assert is_league_of_check(league_id) is expected
 
 
 @pytest.mark.parametrize("has_begun", [True, False])

@@ -329,7 +329,7 @@ class Table:
                 return [(player, -rows[player].technical_losses) for player in tied]
             case "lot":
                 seed = self._lot_seed
-                return [(player, 0 if seed is None else -lot(seed, player)) for player in tied]
+                return [(player, 0 if seed is None else -tie_break_lot(seed, player)) for player in tied]
         return [(player, -int(player[1:])) for player in tied]
 
     def _buchholz(self, player: str) -> int:
@@ -358,8 +358,8 @@ class Table:
         return score
 
 
-def lot(seed_hex: str, player_id: str) -> int:
-    """A player's lot; the lowest lot is first."""
+def tie_break_lot(seed_hex: str, player_id: str) -> int:
+    """A player's lot in the table; the lowest lot is first. The lots of a format are ``formats.base.lot``."""
     return int(hashlib.sha256(f"{seed_hex}:lot:{player_id}".encode()).hexdigest(), 16)
 
 

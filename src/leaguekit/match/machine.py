@@ -199,8 +199,8 @@ class Match:
         """The sides that have accepted their invitations."""
         return tuple(side for side in SIDES if self._players[side].joined)
 
-    def posted(self, side: Side) -> RequestKind | None:
-        """The kind of request that a post of this side would answer now; None if there is none."""
+    def expected_from(self, side: Side) -> RequestKind | None:
+        """The kind of request that this side has to answer now, and may answer by a post; None if there is none."""
         return _REQUESTED.get(self._players[side].phase) if self._in_play else None
 
     def is_open(self, ask: int) -> bool:

@@ -36,7 +36,7 @@ from leaguekit.player.context import (
 from leaguekit.player.definition import PlayerDefinition
 from leaguekit.player.history import MatchHistory
 from leaguekit.player.move_chooser import LeagueFacts, MoveChooser
-from leaguekit.player.sentences import CHECK, is_check, place_sentence, result_sentence
+from leaguekit.player.sentences import CHECK, is_league_of_check, place_sentence, result_sentence
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import shorten_json
 from leaguekit.protocol.errors import ProtocolError
@@ -178,7 +178,7 @@ class PlayerAgent:
         if identity.auth_token and identity.league_id:
             path = self.registrar.folder(identity.league_id) / "history.jsonl"
             await self._history.open_log(path, came_back=before == "same")
-        if is_check(identity.league_id):
+        if is_league_of_check(identity.league_id):
             self._inform(CHECK)
 
     def _inform(self, text: str) -> None:

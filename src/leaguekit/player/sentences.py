@@ -13,7 +13,7 @@ from leaguekit.protocol.plain_text import sanitize_line
 CHECK = "This is a conformance check. It provokes errors, refusals and losses, but no replaced moves."
 
 
-def is_check(league_id: str | None) -> bool:
+def is_league_of_check(league_id: str | None) -> bool:
     """Whether a league is one of ``league check``."""
     return league_id is not None and league_id.startswith(CHECK_LEAGUE_PREFIX)
 

@@ -175,7 +175,7 @@ class MatchRunner:
 
     def expected_from(self, side: Side) -> s.RequestKind | None:
         """What a player may post now: its join, its move, or nothing."""
-        return self._machine.posted(side)
+        return self._machine.expected_from(side)
 
     def state(self) -> dict[str, Any]:
         """The public state of the match. It contains no choices."""
@@ -199,7 +199,7 @@ class MatchRunner:
             position,
         )
         progress.picture = game_picture(self._rules, position) or UNSET
-        asked = [side for side in SIDES if self._machine.posted(side) is not None]
+        asked = [side for side in SIDES if self._machine.expected_from(side) is not None]
         if asked:
             progress.try_number, progress.max_tries = max(map(self._machine.tries, asked))
             progress.missing = [self.seats[side].player_id for side in asked]
@@ -256,7 +256,7 @@ class MatchRunner:
                 "max_retries": self._machine.tries(side)[1] - 1,
             }
             raise ProtocolError("E001", f"The time limit of {seconds:g} s has passed.", data=data)
-        if self._machine.posted(side) != what:
+        if self._machine.expected_from(side) != what:
             raise ProtocolError("E051", f"Nothing of that kind is asked now; the match is in {self._machine.stage}.")
         if what == "move" and not isinstance(message, self._move_kind):
             expected = m.message_type(self._move_kind)
@@ -365,7 +365,7 @@ class MatchRunner:
         If it can connect to neither player, its own network is at fault. In a game with turns only one player is asked,
         so the opponent is pinged.
         """
-        if self._machine.posted(other(side)) is not None:
+        if self._machine.expected_from(other(side)) is not None:
             return None
         try:
             await ping(self._world.caller, self.seats[other(side)].endpoint, PING_SECONDS)
@@ -389,7 +389,7 @@ class MatchRunner:
 
     def _deadline(self) -> str | None:
         """The latest deadline of the players that are asked for something now."""
-        deadlines = [self._deadlines[side] for side in SIDES if self._machine.posted(side) is not None]
+        deadlines = [self._deadlines[side] for side in SIDES if self._machine.expected_from(side) is not None]
         return self.messages.time_in(max(deadlines) - self._loop.time()) if deadlines else None
 
     def _arrived(self) -> list[str]:

@@ -15,7 +15,7 @@ from leaguekit.league.audit import log_audit as audits
 from leaguekit.league.audit.log_audit import Audit, Counts
 from leaguekit.league.audit.preconditions import check_preconditions
 from leaguekit.league.endpoints import parse_endpoint
-from leaguekit.league.standings import lot
+from leaguekit.league.standings import tie_break_lot
 from leaguekit.league.state import League
 from tests.league.play import Play, drawn, failed
 from tests.played import Log, Played, audited, by_hand, played
@@ -773,8 +773,8 @@ def test_an_order_that_is_not_that_of_the_lots_is_found() -> None:
     audit = audited(play.log)
     assert audit.findings == []
     first, second = audit.league.table.standings()
-    assert lot("5e" * 32, first) < lot("5e" * 32, second)
-    other = next(seed for seed in map(str, range(99)) if lot(seed, first) > lot(seed, second))
+    assert tie_break_lot("5e" * 32, first) < tie_break_lot("5e" * 32, second)
+    other = next(seed for seed in map(str, range(99)) if tie_break_lot(seed, first) > tie_break_lot(seed, second))
     audit.league.table.draw_lots(other)
     at_rank = [str(finding) for finding in audit.close()]
     assert len(at_rank) == 2

@@ -97,6 +97,7 @@ function columnsOf(league, rows) {
   const isNeeded = (value) => rows.some((row) => row[value] !== null);
   const tieBreaks = league.tie_breaks.filter((one) => one in TIE_BREAKS && (!hasPayoff || isNeeded(one)));
   const hasTechnical = rows.some((row) => row.technical_losses > 0);
+  // The classes of style.css: a number (n), hidden on small screens (less), and on all but wide ones (broad).
   const number = (key, title, style = "n less") => ({ key, title, style, cell: (row) => row[key] ?? "" });
   return [
     {
