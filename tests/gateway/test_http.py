@@ -194,6 +194,8 @@ def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str,
                     outcome = await page.locator("#outcome").text_content()
                     assert re.match("You (won|lost|drew) against (Bob|<b>Eve</b>). You played ", outcome or "")
                     await page.locator("#standings tr", has_text="<b>Eve</b>").wait_for()
+                    own = page.get_by_role("link", name="Your next match")
+                    assert await own.get_attribute("href") == f"{house.url.removesuffix('mcp')}#/agents/P03"
                     # After loading the page again, the person still has the seat.
                     await page.reload()
                     await page.get_by_text("You are number").wait_for()
