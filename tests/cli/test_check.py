@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -56,9 +57,11 @@ def test_quiet_prints_only_what_failed_and_the_conclusion(command: Command) -> N
 
 
 def test_a_player_that_is_not_there_is_said_to_be_unreachable(command: Command) -> None:
-    with listen("127.0.0.1", 0) as sock:
-        port = sock.getsockname()[1]
-    said = command("check", "player", f"http://127.0.0.1:{port}/mcp", "--json", "--timeout", 0.5)
+    # It keeps its port, so that no other program listens there, and does not listen.
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"
+        said = command("check", "player", url, "--json", "--timeout", 0.5)
     assert said.code == 2
     checks = {check["id"]: check for check in json.loads(said.out)["checks"]}
     assert checks["register.comes"]["reason"] == "the player does not register: its URL was given"
