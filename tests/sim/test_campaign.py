@@ -171,8 +171,8 @@ def test_a_log_that_loses_a_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
     def forgetful(self: SimLog) -> None:
         results = any(isinstance(e.decode(text), e.ResultRecorded) for _, events in self._writing for text in events)
-        if results and self.log_content.documents.setdefault("planted", b"") == b"":
-            self.log_content.documents["planted"] = b"once"
+        if results and self.content.documents.setdefault("planted", b"") == b"":
+            self.content.documents["planted"] = b"once"
             self._writing = []
         written(self)
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from leaguekit.league import events as e
 from leaguekit.league.fold import apply
-from leaguekit.league.records import Player, Referee, agent_order
+from leaguekit.league.records import agent_order
 from leaguekit.league.standings import PlacedRow, payoff_of
 from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
@@ -163,7 +163,6 @@ class LeagueTables:
         return self.league.table.placed_rows()
 
     def agents(self, *, endpoints: bool = False) -> list[AgentRow]:
-        agents: list[Player | Referee] = [*self.league.players.values(), *self.league.referees.values()]
         return [
             AgentRow(
                 agent_id=agent.id,
@@ -179,7 +178,7 @@ class LeagueTables:
                 own_rate=self.league.move_origins.get(agent.id, MoveOrigins()).own_rate,
                 illegal_rate=self.league.move_origins.get(agent.id, MoveOrigins()).illegal_rate,
             )
-            for agent in sorted(agents, key=agent_order)
+            for agent in sorted(self.league.agents, key=agent_order)
         ]
 
 

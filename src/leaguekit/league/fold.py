@@ -8,7 +8,6 @@ from typing import Any
 from leaguekit.league import agent_folds as agents
 from leaguekit.league import events as e
 from leaguekit.league import match_folds as matches
-from leaguekit.league.records import Player, Referee
 from leaguekit.league.settings import changed_settings
 from leaguekit.league.standings import Table
 from leaguekit.league.state import League, id_order
@@ -72,8 +71,7 @@ def _settings_changed(league: League, event: e.SettingsChanged) -> None:
 
 
 def _change_agent_states(league: League, before: AgentState, after: AgentState) -> None:
-    agents: list[Player | Referee] = [*league.players.values(), *league.referees.values()]
-    for agent in agents:
+    for agent in league.agents:
         if agent.state == before:
             agent.state = after
 

@@ -59,10 +59,9 @@ class Problems(Struct, kw_only=True):
 
 def find_problems(league: League) -> Problems:
     """The agents of a league that have problems."""
-    agents: list[Player | Referee] = [*league.players.values(), *league.referees.values()]
-    found = [one for one in (_problems_of(league, agent) for agent in agents) if one.sentences]
+    found = [one for one in (_problems_of(league, agent) for agent in league.agents) if one.sentences]
     # An agent that was refused, and then registered, has no problem. It may have registered at another endpoint.
-    registered = {(agent.role, agent.meta.display_name): agent.registered.at for agent in agents}
+    registered = {(agent.role, agent.meta.display_name): agent.registered.at for agent in league.agents}
     refused = [
         one
         for one in reversed(league.refused.values())

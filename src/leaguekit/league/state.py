@@ -97,6 +97,11 @@ class League:
         lot_seed = (settings.seed_hex or "") if has_started else None
         return Table.of(settings.tie_breaks, rows, lot_seed, settings.payoff_range)
 
+    @property
+    def agents(self) -> list[Player | Referee]:
+        """The players, and then the referees."""
+        return [*self.players.values(), *self.referees.values()]
+
     def agent(self, agent_id: str) -> Player | Referee | None:
         return self.players.get(agent_id) or self.referees.get(agent_id)
 

@@ -24,7 +24,7 @@ from leaguekit.league.events import (
     PlayerWithdrawn,
     RegistrationsClosed,
 )
-from leaguekit.league.records import Match, Player, Referee
+from leaguekit.league.records import Match, Player
 from leaguekit.league.sentences import add_player_names, describe_event
 from leaguekit.league.state import League
 from leaguekit.manager.operator_queries import ADMIN_QUERIES, PUBLIC_QUERIES, Operation, seats, status
@@ -201,8 +201,7 @@ def _find_agent(league: League, text: str) -> str:
     """The id of the agent with this id or name, in upper or lower case. Returns another text as it is."""
     if league.agent(text.upper()) is not None:
         return text.upper()
-    agents: list[Player | Referee] = [*league.players.values(), *league.referees.values()]
-    found = [agent.id for agent in agents if agent.meta.display_name.casefold() == text.casefold()]
+    found = [agent.id for agent in league.agents if agent.meta.display_name.casefold() == text.casefold()]
     if len(found) > 1:
         raise ProtocolError("E044", f"{len(found)} agents are called {text!r}; name the id: {', '.join(found)}.")
     return found[0] if found else text

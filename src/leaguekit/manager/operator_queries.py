@@ -136,8 +136,6 @@ def _technical_losses(league: League) -> dict[str, list[dict[str, str]]]:
 
 def _agents(league: League, _operation: Operation) -> dict[str, Any]:
     lost = _technical_losses(league)
-    agents: list[Player | Referee] = [*league.players.values(), *league.referees.values()]
-    agents.sort(key=agent_order)
     return {
         "agents": [
             {
@@ -151,7 +149,7 @@ def _agents(league: League, _operation: Operation) -> dict[str, Any]:
                 **_move_origins(league, agent),
                 **_dialect(league, agent),
             }
-            for agent in agents
+            for agent in sorted(league.agents, key=agent_order)
         ],
         "refused": [msgspec.to_builtins(one) for one in reversed(league.refused.values())],
     }

@@ -124,6 +124,11 @@ class FaultPlan:
     # The last agent is a player that the operator adds when this number of rounds is drawn. 0: no player is late.
     late_after_rounds: int = 0
 
+    @property
+    def players(self) -> int:
+        """The number of players."""
+        return sum(name.startswith("player") for name in self.agents)
+
     def random_for(self, *purpose: object) -> Random:
         """A random generator for one purpose. An additional draw from it does not change any other generator."""
         return Random(":".join(map(str, (self.seed, *purpose))))  # noqa: S311 - it must be reproducible
@@ -174,7 +179,7 @@ def _add_host_faults(plan: FaultPlan) -> None:
     at = 0.0
     for _ in range(rng.choice((1, 2, 3, 5))):
         # Without other faults a round takes less than a fifth of a second.
-        at += rng.uniform(0.0, 0.2 * sum(name.startswith("player") for name in plan.agents))
+        at += rng.uniform(0.0, 0.2 * plan.players)
         kind: HostFaultKind = rng.choice(get_args(HostFaultKind))
         seconds = rng.choice((0.5, 3.0, 8.0, 20.0, 60.0))
         plan.host_faults.append(HostFault(at, kind, seconds, rng.random() < 0.8))
@@ -188,7 +193,7 @@ def _add_late_player(plan: FaultPlan, late_rounds: int) -> None:
     if rng.random() < 0.5:
         return
     plan.late_after_rounds = rng.randint(1, late_rounds)
-    name = f"player {1 + sum(name.startswith('player') for name in plan.agents)}"
+    name = f"player {1 + plan.players}"
     plan.agents = [*plan.agents, name]
     if rng.random() < 1 / 3:
         plan.crashes[name] = [Crash(rng.randint(1, 40), rng.choice((0.0, 1.0, 9.0)))]
@@ -201,7 +206,7 @@ def _add_outages(plan: FaultPlan) -> None:
     if plan.kind == "all" and rng.random() > 1 / 3:
         return
     # Without other faults a round takes less than a fifth of a second.
-    at = rng.uniform(0.0, 0.2 * sum(name.startswith("player") for name in plan.agents))
+    at = rng.uniform(0.0, 0.2 * plan.players)
     for _ in range(rng.choice((1, 1, 2, 3))):
         agent = rng.choice((None, None, *plan.agents))
         fault: NetworkFault = "unable" if agent is not None else rng.choice(("lost", "refused", "unable"))
@@ -217,7 +222,7 @@ def _add_referee_outage(plan: FaultPlan) -> None:
     rng = plan.random_for("referee")
     if "referee 2" not in plan.agents or rng.random() < 0.5:
         return
-    begins = rng.uniform(0.0, 0.2 * sum(name.startswith("player") for name in plan.agents))
+    begins = rng.uniform(0.0, 0.2 * plan.players)
     ends = begins + rng.choice((10.0, 40.0, 90.0))
     fault: NetworkFault = rng.choice(("lost", "no route"))
     if rng.random() < 0.25:
