@@ -794,6 +794,23 @@ async def test_progress_never_delays_a_match_and_other_managers_hear_of_none(sce
 
 
 @in_virtual_time
+async def test_no_progress_shows_how_a_match_ended_while_its_ruling_is_written(scene: Scene) -> None:
+    scene.player("P01"), scene.player("P02")
+    await scene.start()
+    journal = scene.referee.matches.journal
+    write = journal.write
+
+    async def write_slowly(entry: bytes) -> None:
+        await asyncio.sleep(5)
+        await write(entry)
+
+    journal.write = write_slowly  # type: ignore[method-assign]
+    await scene.play()
+    assert scene.to("manager", "MATCH_RESULT_REPORT")[0].at == 5
+    assert scene.manager.progress == []
+
+
+@in_virtual_time
 async def test_progress_that_nobody_takes_is_old_but_a_transcript_waits_for_the_manager(scene: Scene) -> None:
     scene.player("P01", game_invitation=after(1), choose_parity_call=after(8)), scene.player("P02")
     await scene.start()

@@ -99,10 +99,6 @@ class ManagerClient:
             if self._due_timer is None:
                 self._due_timer = loop.call_at(due_at, self._send_due, loop)
 
-    def cancel_progress(self, runner: MatchRunner) -> None:
-        """Send no progress of a match that is over."""
-        self._due.pop(runner, None)
-
     def _send_due(self, loop: asyncio.AbstractEventLoop) -> None:
         """Send the progress that is due, and set the timer for the next."""
         self._due_timer = None
@@ -112,7 +108,9 @@ class ManagerClient:
                 self._due_timer = loop.call_at(due_at, self._send_due, loop)
                 return
             del self._due[runner]
-            self._tasks.start(self._send_progress(runner))
+            # The last position shows all choices. Nobody may see them before the ruling is written and sent.
+            if not runner.is_over:
+                self._tasks.start(self._send_progress(runner))
 
     async def _send_progress(self, runner: MatchRunner) -> None:
         identity = self._identity()

@@ -120,9 +120,14 @@ class MatchRunner:
         return self.assignment.match_id
 
     @property
+    def is_over(self) -> bool:
+        """Whether it is decided how the match ends. Its ruling may not have been written yet."""
+        return self._end.done()
+
+    @property
     def is_idle(self) -> bool:
         """Whether the match is over, and no message to a player is under way or waits for the one before it."""
-        return self._end.done() and self._notifier.is_idle
+        return self.is_over and self._notifier.is_idle
 
     async def play(self) -> MatchEnd:
         """Play the match to its end."""

@@ -185,7 +185,6 @@ class MatchSupervisor:
             result = await self._play(runner)
         finally:
             # The manager may send the next match as soon as it has the report, so this comes before the report.
-            self._manager_client.cancel_progress(runner)
             if self.in_play.get(runner.match_id) is runner:
                 del self.in_play[runner.match_id]
                 self._has_capacity.set()
