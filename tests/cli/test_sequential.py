@@ -56,7 +56,8 @@ def test_games_that_are_all_alike_are_called_so(tmp_path: Path) -> None:
 def test_replaced_moves_are_told(tmp_path: Path) -> None:
     done = with_authors(tmp_path, "--until", "sprt=0,30", "--strategies", "authors:raises,random")
     assert done.returncode == 1
-    assert done.stderr.startswith("Warning: ")
+    # Progress may come before it, on a slow machine.
+    assert any(line.startswith("Warning: ") for line in done.stderr.splitlines())
 
 
 def test_a_strategy_that_must_be_awaited_is_refused(tmp_path: Path) -> None:
