@@ -219,7 +219,7 @@ def test_a_starter_names_the_address_where_no_manager_is_and_takes_its_seat_from
             mine.said(rf"Not registered at {url} yet \(.*\)\. Is --manager right, and is it running\? Trying again\.")
             assert mine.ended() not in (0, None)
         server.shutdown()
-    assert f"What answers at {url} is no League Manager" in mine.stderr
+    assert f"What answers at {url} is not a League Manager" in mine.stderr
     assert paths == {"/mpc?seat=7K2M-Q9XD"}
     assert "7K2M" not in mine.stderr
 

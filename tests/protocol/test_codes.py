@@ -88,6 +88,9 @@ def test_ordinary_text_is_left_alone() -> None:
         ("https://example.org/league/", "https://example.org/league/mcp"),
         ("http://10.0.0.5:8000/mcp?seat=7K2M", "http://10.0.0.5:8000/mcp?seat=7K2M"),
         ("http://10.0.0.5:8000/rpc", "http://10.0.0.5:8000/rpc"),
+        ("10.0.0.5:8000", "http://10.0.0.5:8000/mcp"),
+        ("localhost:8000/?seat=7K2M", "http://localhost:8000/mcp?seat=7K2M"),
+        ("ftp://10.0.0.5:8000/mcp", "ftp://10.0.0.5:8000/mcp"),
         ("nonsense", "nonsense"),
     ],
 )

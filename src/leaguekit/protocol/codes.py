@@ -7,6 +7,7 @@ about codes sends it too. The manager stores only the verifier of a code.
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import Literal
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -44,7 +45,12 @@ def code_in_query(query: str, purpose: Purpose) -> str | None:
 
 
 def mcp_url(url: str) -> str:
-    """The URL at which a server accepts messages. If it is the URL of its page, it becomes that of /mcp."""
+    """The URL at which a server accepts messages. If it is the URL of its page, it becomes that of /mcp.
+
+    An address such as 192.168.1.10:8000 is one of HTTP.
+    """
+    if re.match(r"[\w.-]+:\d", url):
+        url = f"http://{url}"
     address, mark, query = url.partition("#")[0].partition("?")
     if address.count("/") == 2:
         address += "/"

@@ -137,7 +137,7 @@ export class Agent {
       signal: AbortSignal.timeout(10_000),
     });
     if ([404, 405].includes(answer.status)) {
-      console.error(`What answers at ${this.where} is no League Manager (HTTP ${answer.status}). Check --manager.`);
+      console.error(`What answers at ${this.where} is not a League Manager (HTTP ${answer.status}). Check --manager.`);
       process.exit(2);
     }
     return answer.json();

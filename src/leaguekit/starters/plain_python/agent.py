@@ -125,7 +125,7 @@ class Agent:
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
                 reason, advice = getattr(failure, "reason", repr(failure)), " Is --manager right, and is it running?"
                 if getattr(failure, "code", None) in (404, 405):
-                    sys.exit(f"What answers at {where} is no League Manager ({reason}). Check --manager.")
+                    sys.exit(f"What answers at {where} is not a League Manager ({reason}). Check --manager.")
             tries += 1
             # The first time, and then ever more seldom.
             if tries & (tries - 1) == 0:
