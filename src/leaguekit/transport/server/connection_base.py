@@ -111,11 +111,14 @@ class BaseConnection(HttpToolsProtocol):
         self._deadline = self.loop.time() + self._limits.idle_seconds
         self._start_timer()
 
-    def close_for_other(self, *, at_once: bool = False) -> None:
-        """Close this connection because there are too many. With ``at_once``, do not send a response first."""
+    def _free_slot(self) -> None:
         if self._address is not None:
             self._endpoint.slots.free(self, self._address)
             self._address = None
+
+    def close_for_other(self, *, at_once: bool = False) -> None:
+        """Close this connection because there are too many. With ``at_once``, do not send a response first."""
+        self._free_slot()
         self._ignores_input = True
         self.flow.take()
         if self._post is not None:
@@ -136,9 +139,7 @@ class BaseConnection(HttpToolsProtocol):
         self._ignores_input = True
         if self._timer is not None:
             self._timer.cancel()
-        if self._address is not None:
-            self._endpoint.slots.free(self, self._address)
-            self._address = None
+        self._free_slot()
         self._endpoint.queue.remove(self._queue_address, self)
         for pending in self._pending:
             if isinstance(pending, AsgiRequest):
@@ -287,9 +288,7 @@ class BaseConnection(HttpToolsProtocol):
         self._is_stream = True
         if self._is_at_eof:
             self.end()
-        if self._address is not None:
-            self._endpoint.slots.free(self, self._address)
-            self._address = None
+        self._free_slot()
 
     def write(self, data: bytes) -> None:
         self.transport.write(data)
