@@ -7,7 +7,7 @@ play                         play one match to its result
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from msgspec import UNSET
 
@@ -55,16 +55,10 @@ def assignment(
 
 
 def unregistered_player(
-    player: PlayerDefinition,
-    world: World,
-    player_id: str,
-    url: str,
-    *,
-    seed: int | None = None,
-    notify: Callable[[str], None] = lambda _text: None,
+    player: PlayerDefinition, world: World, player_id: str, url: str, *, seed: int | None = None
 ) -> PlayerAgent:
     """Return a player under an id that no manager gave it. It accepts the messages of every referee."""
-    agent = PlayerAgent(player, world, "", url, seed=seed, notify=notify)
+    agent = PlayerAgent(player, world, "", url, seed=seed)
     agent.registrar.identity = Identity(agent_id=player_id, auth_token=None, league_id=LEAGUE)
     agent.league_id = LEAGUE
     return agent

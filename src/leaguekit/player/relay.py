@@ -203,17 +203,15 @@ def _load_secret(world: World, path: Path) -> str:
 
 
 async def serve_relayed(
-    agent: PlayerAgent,
-    client: RelayClient,
-    stop: asyncio.Event,
-    *,
-    stay: bool = False,
-    notify: Callable[[str], None] = lambda _text: None,
+    agent: PlayerAgent, client: RelayClient, stop: asyncio.Event, *, notify: Callable[[str], None]
 ) -> bool:
-    """The same as ``serving.serve``, for an agent that is called through an open relay client."""
+    """Serve an agent that is called through an open relay client, until its league is over.
+
+    Returns whether that was so, as ``serving.serve`` does.
+    """
     notify(f"{agent.registrar.name} is called through {client.gateway_url.partition('?')[0]}")
     try:
-        await run_until_first(client.serve(agent), play(agent, stop, stay=stay, notify=notify), stop.wait())
+        await run_until_first(client.serve(agent), play(agent, stop, stay=False, notify=notify), stop.wait())
     finally:
         await client.close()
         await agent.close()
