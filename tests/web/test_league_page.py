@@ -59,6 +59,23 @@ def test_before_the_start_the_page_says_who_is_missing_and_how_to_take_part(brow
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("players", "is_below"), [(4, True), (30, False)])
+def test_on_a_phone_a_long_list_of_players_is_below_how_to_take_part(
+    browser: Browser, tmp_path: Path, players: int, is_below: bool
+) -> None:
+    play = Play(players=players, referees=1)
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=PHONE)
+        page = visit.open()
+        expect(page.locator("#join")).to_be_attached()
+        join, here = (page.locator(f"#{name}").bounding_box() for name in ("join", "here"))
+        assert join is not None
+        assert here is not None
+        assert (join["y"] > here["y"]) is is_below
+        visit.ended()
+
+
+@pytest.mark.long
 def test_a_league_that_its_operator_starts_and_that_has_no_gateway_says_so(browser: Browser, tmp_path: Path) -> None:
     play = Play(players=1, referees=1, require_seat=False)
     with served(play.log, play.settings, tmp_path) as base:
