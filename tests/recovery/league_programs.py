@@ -165,3 +165,13 @@ def free_ports(count: int) -> tuple[int, ...]:
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return tuple(one.getsockname()[1] for one in sockets)
+
+
+def successive_free_ports(count: int, lowest: int = 20_000) -> int:
+    """The first of ``count`` successive ports that are free. Systems give none of these to other programs."""
+    for port in range(lowest, 32_000, count):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+            for number in range(count):
+                held.enter_context(socket.create_server(("127.0.0.1", port + number)))
+            return port
+    raise AssertionError("no ports are free")

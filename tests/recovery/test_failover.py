@@ -21,12 +21,12 @@ from leaguekit.cli.manager_client import call
 from leaguekit.league import events as e
 from tests.programs import Program, needs_program
 from tests.recovery.health_proxy import HealthProxy
-from tests.recovery.league_programs import free_ports, read_events
+from tests.recovery.league_programs import free_ports, read_events, successive_free_ports
 from tests.store.proxy import DatabaseProxy
 
 ROOT = Path(__file__).parent.parent.parent
 LEAGUE = "league_of_two"
-PLAYERS = 6
+PLAYERS = 8
 MATCHES = PLAYERS * (PLAYERS - 1) // 2
 # A league must go on within this time when its manager is gone.
 MAX_SECONDS = 10.0
@@ -84,11 +84,18 @@ class Cable:
 
 
 class Pair:
-    """Two managers behind a proxy, two referees, and players."""
+    """Two managers behind a proxy, two referees, and players. Hosts start referees by themselves."""
 
     def __init__(
-        self, root: Path, cable: Cable, endpoint: str, ports: tuple[int, ...], stack: contextlib.ExitStack
+        self,
+        root: Path,
+        cable: Cable,
+        endpoint: str,
+        ports: tuple[int, ...],
+        stack: contextlib.ExitStack,
+        command: tuple[str, ...] = ("manager",),
     ) -> None:
+        self._command = command
         self.url, self.endpoint, self.cable = cable.far_url, endpoint, cable
         self._root, self._ports, self._stack = root, ports, stack
         self.first = self.start_manager(0)
@@ -99,7 +106,7 @@ class Pair:
         strategy = root / "slow.py"
         strategy.write_text(STRATEGY)
         shared = ("--manager", endpoint, "--port", "0", "--data-dir", str(root))
-        for number in (1, 2):
+        for number in (1, 2) if command == ("manager",) else ():
             self._run("referee", *shared, "--name", f"Referee {number}", "--max-concurrent", "2")
         self._run("players", *shared, "--count", str(PLAYERS), "--strategy", f"{strategy}:choose")
 
@@ -109,7 +116,7 @@ class Pair:
     def start_manager(self, number: int) -> Program:
         """Start a manager on one of the machines. That of number 0 is connected to the database by the cable."""
         return self._run(
-            "manager", "--standby", "--port", str(self._ports[number]), "--endpoint", self.endpoint,
+            *self._command, "--standby", "--port", str(self._ports[number]), "--endpoint", self.endpoint,
             "--data-dir", str(self._root / f"machine {number}"), "--store", self.url if number else self.cable.url,
             "--league-id", LEAGUE, "--announce-lead", "0.2", "--start-when", f"players={PLAYERS},referees=2",
         )  # fmt: skip
@@ -260,3 +267,22 @@ def test_of_two_standbys_one_takes_over_and_the_other_waits_for_it(trio: Pair) -
     trio.check_goes_on(played, began)
     trio.second.said("is gone: this one takes over")
     assert voids(trio.check_end()) == []
+
+
+@pytest.mark.long
+def test_a_host_that_is_killed_is_replaced_within_ten_seconds_together_with_its_referees(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    # The referees of a host listen at the ports after its own.
+    first = successive_free_ports(3)
+    ports = (first, successive_free_ports(3, first + 3))
+    front = HealthProxy([f"127.0.0.1:{port}" for port in ports])
+    with Cable(postgres_url) as cable, front as url, contextlib.ExitStack() as stack:
+        hosts = Pair(tmp_path, cable, url, ports, stack, ("host", "--referees", "2"))
+        played = hosts.until_played(3)
+        hosts.first.process.kill()
+        hosts.check_goes_on(played, time.monotonic())
+        events = hosts.check_end()
+    assert sum(isinstance(one, e.RefereeRegistered) for one in events) == 4
+    # The matches that the referees of the first host had.
+    assert len(voids(events)) <= 4

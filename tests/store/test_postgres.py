@@ -399,9 +399,9 @@ def test_a_standby_takes_over_when_the_writer_has_closed_its_log(postgres_url: s
         await until_told(told, "serves this league")
         assert not waiting.done()
         await older.close()
-        release = await waiting
+        lock = await waiting
         newer = await open_log(postgres_url)
-        release()
+        lock.release()
         assert await newer.append([b"2"]) == 2
         assert told.get_nowait() == "The manager on the machine of the database is gone: this one takes over."
         await newer.close()
@@ -417,9 +417,9 @@ def test_a_writer_that_is_silent_is_replaced_and_writes_no_more(
     async def main() -> None:
         told = asyncio.Queue[str]()
         older = await open_log(postgres_url)
-        release = await stand_by(postgres_url, told.put_nowait)
+        lock = await stand_by(postgres_url, told.put_nowait)
         newer = await open_log(postgres_url)
-        release()
+        lock.release()
         await until_told(told, "serves this league")
         assert re.search(r"has not been heard of for [\d.]+ s: its connection is ended", told.get_nowait())
         with pytest.raises(StoreError, match=TAKEN_OVER):
@@ -469,7 +469,7 @@ def test_a_manager_that_is_started_as_usual_takes_the_lock_from_the_one_before(p
         assert await newer.append([b"1"]) == 1
         assert not waiting.done()
         await newer.close()
-        (await waiting)()
+        (await waiting).release()
 
     asyncio.run(main())
 
@@ -486,7 +486,7 @@ def test_a_standby_waits_for_a_server_that_is_away(postgres_url: str, monkeypatc
         await until_told(told, "The database cannot be reached, and is tried again")
         await proxy.open()
         await log.close()
-        (await waiting)()
+        (await waiting).release()
         await until_told(told, "this one takes over")
 
     run_with_cable(postgres_url, main)

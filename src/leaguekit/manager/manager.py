@@ -60,12 +60,14 @@ class Manager:
         max_per_address: int = MAX_PER_ADDRESS,
         own_servers: Collection[str] = (),
         gateway_page: str | None = None,
+        takes_over: bool = False,
     ) -> None:
         """``grant_ids`` gives a player the id that its ``sender`` asks for, if that is free. ``referee_code`` is an
         additional code with which referees may register. ``keep`` saves a new admin token or referee code where its
         owner finds it. ``max_per_address`` limits the players that register from one address without a seat.
         ``own_servers`` are the URLs of the referees and the gateway that were started together with the manager, and
-        ``gateway_page`` is the URL of the gateway's page.
+        ``gateway_page`` is the URL of the gateway's page. ``takes_over`` says that another manager has just served the
+        league, so that the agents have not stopped together with this one.
         """
         self.world = world
         self._now = world.timestamp
@@ -92,7 +94,7 @@ class Manager:
         # By agent: its last registration, and the recipient that was made from it.
         self._recipients: dict[str, tuple[PlayerRegistered | RefereeRegistered, Recipient]] = {}
         self.json_files = JsonFiles(world, self.ledger)
-        self.runner = LeagueRunner(world, self.ledger, self.recipient)
+        self.runner = LeagueRunner(world, self.ledger, self.recipient, takes_over=takes_over)
         self.runner.outages.gateways = frozenset(own_servers)
         self._senders = SenderCheck(self.ledger, self._admission.accepts_token_from)
         self.reports = MatchReports(world, self.ledger, self.runner, self._senders)

@@ -318,16 +318,23 @@ class SimulatedLeague:
             self._log = SimLog(self.log_content, _LeagueCommitFaults(self, process, rng))
             await self._serve_league(process, world, self._log, MANAGER_URL, stop)
             return
-        release = await run_until(stop, self._takeovers.stand_by(process))
-        if release is not None:
+        lock = await run_until(stop, self._takeovers.stand_by(process))
+        if lock is not None:
             try:
-                event_log = await self._takeovers.open_log(process)
-                await self._serve_league(process, world, event_log, MANAGERS[process.name], stop)
+                event_log, url = await self._takeovers.open_log(process), MANAGERS[process.name]
+                await self._serve_league(process, world, event_log, url, stop, takes_over=lock.was_served)
             finally:
-                release()
+                lock.release()
 
     async def _serve_league(
-        self, process: Process, world: World, event_log: EventLog, url: str, stop: asyncio.Event
+        self,
+        process: Process,
+        world: World,
+        event_log: EventLog,
+        url: str,
+        stop: asyncio.Event,
+        *,
+        takes_over: bool = False,
     ) -> None:
         """Serve the league at a URL until ``stop`` is set."""
         settings = with_game(
@@ -339,7 +346,7 @@ class SimulatedLeague:
                 seed_hex=self.plan.random_for("league").randbytes(32).hex(),
             )
         )
-        manager = Manager(world, event_log, settings, MANAGER_URL, ADMIN_TOKEN, grant_ids=True)
+        manager = Manager(world, event_log, settings, MANAGER_URL, ADMIN_TOKEN, grant_ids=True, takes_over=takes_over)
         self.manager = manager
         manager.ledger.snapshot_every = SNAPSHOT_EVERY_EVENTS
 

@@ -83,11 +83,11 @@ class TakeoverScenario:
 
     # A manager's program
 
-    async def stand_by(self, process: Process) -> Callable[[], None]:
-        """Wait as ``league manager --standby`` does. Call the result when the store is closed."""
+    async def stand_by(self, process: Process) -> postgres_lock.HeldLock:
+        """Wait as ``league manager --standby`` does. Release the result when the store is closed."""
         self._processes[process.name] = process
         notify = partial(log.info, "%s")
-        return (await postgres_lock.stand_by(ADDRESS, notify, self.database.connect_for(process))).release
+        return await postgres_lock.stand_by(ADDRESS, notify, self.database.connect_for(process))
 
     async def open_log(self, process: Process) -> PostgresLog:
         return await PostgresLog.open(ADDRESS, self.database.connect_for(process))

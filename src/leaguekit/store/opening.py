@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from leaguekit.store.base import MEMORY, EventLog, LogReader, StoreError, is_postgres, redact_address
 from leaguekit.store.memory import MemoryLog
@@ -28,17 +28,25 @@ async def open_log(address: str | Path) -> EventLog:
     return log
 
 
-async def stand_by(address: str | Path, notify: Callable[[str], None]) -> Callable[[], None]:
-    """Wait until the writer of a store is gone, and keep other standbys from taking the store over.
+class StandbyLock(Protocol):
+    """Keeps other standbys from taking a store over. ``was_served`` says whether another manager served the league."""
 
-    ``notify`` is called with a sentence about each step. Open the store then, and call the result.
+    was_served: bool
+
+    def release(self) -> None: ...
+
+
+async def stand_by(address: str | Path, notify: Callable[[str], None]) -> StandbyLock:
+    """Wait until the writer of a store is gone. Open the store then, and release the lock.
+
+    ``notify`` is called with a sentence about each step.
     """
     if address == MEMORY or not is_postgres(address):
         raise StoreError(f"{address} is on this machine only: a standby needs --store postgresql://user@host/database.")
     _import_postgres(address)
     lock = import_module("leaguekit.store.postgres_lock")
-    release: Callable[[], None] = (await lock.stand_by(str(address), notify)).release
-    return release
+    held: StandbyLock = await lock.stand_by(str(address), notify)
+    return held
 
 
 async def open_reader(address: str | Path) -> LogReader:

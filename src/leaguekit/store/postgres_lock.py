@@ -57,11 +57,14 @@ async def seize(connection: asyncpg.Connection, epoch: int) -> None:
 class HeldLock:
     """The lock, held by a standby that takes over. It lasts until a writer takes it, or ``release`` is called.
 
+    ``was_served`` says whether another manager served the league while the standby waited.
+
     Its session executes a statement now and then. Otherwise another standby would end it while the store is opened,
     which takes long on a slow server.
     """
 
-    def __init__(self, connection: asyncpg.Connection) -> None:
+    def __init__(self, connection: asyncpg.Connection, *, was_served: bool) -> None:
+        self.was_served = was_served
         self._connection = connection
         self._task = asyncio.create_task(self._keep_alive())
 
@@ -87,7 +90,8 @@ async def stand_by(
     standby = _Standby(address, notify, connect)
     while True:
         try:
-            return HeldLock(await standby.wait())
+            connection = await standby.wait()
+            return HeldLock(connection, was_served=standby.was_served)
         except Exception as error:
             if not (standby.was_connected and postgres_schema.is_dropped(error)):
                 raise postgres_schema.store_error(f"{redact_address(address)} cannot be watched", error) from error
@@ -106,6 +110,10 @@ class _Standby:
         self._latest = ""
         # The writer that was seen last.
         self._writer: str | None = None
+
+    @property
+    def was_served(self) -> bool:
+        return self._writer is not None
 
     def notify(self, sentence: str) -> None:
         """Say a sentence, unless it was the last one."""

@@ -110,8 +110,9 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     sock = listen(options.host, options.port)
     referees = _open_referee_sockets(options)
     gateways = [listen(options.host, options.port and referees[-1].getsockname()[1] + 1)] if options.gateway else []
-    # The referees call the manager from this machine, so its local URL is right for them.
-    url = program.url_of_socket(sock)
+    # The referees call the manager from this machine, so its local URL is right for them. But if the manager hangs, and
+    # a standby takes the league over, they can go on only at the URL of both.
+    url = (options.standby and options.endpoint) or program.url_of_socket(sock)
     endpoints = [program.url_of_socket(sock, program.outward_url(options)) for sock in referees]
     gateway_urls = [program.url_of_socket(sock, program.outward_url(options)) for sock in gateways]
     at = ["--host", options.host, "--data-dir", str(options.data_dir)]
@@ -120,6 +121,7 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     chosen = _options(options, (*_PASSED_ON, *_NEEDED_AGAIN)) + behind_proxy
     chosen += ["--require-seat"] if options.require_seat else []
     chosen += ["--strict-referees"] if options.strict_referees else []
+    chosen += ["--takes-over"] if options.takes_over else []
     own = _repeat("--own", [*endpoints, *gateway_urls])
     own += _repeat("--gateway-page", [program.dashboard_url(one) for one in gateway_urls])
     # The referees register with a code that is passed only to them and the manager.

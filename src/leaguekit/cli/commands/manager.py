@@ -132,6 +132,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--own", metavar="URL", action="append", default=[], help=argparse.SUPPRESS)
     # For `league host`: the URL of the page of its gateway, which the dashboard links to.
     parser.add_argument("--gateway-page", metavar="URL", help=argparse.SUPPRESS)
+    # For `league host`: it has taken the league over from another machine. Set for a manager that has done so itself.
+    parser.add_argument("--takes-over", action="store_true", help=argparse.SUPPRESS)
     # For `league run`: its n-th player is always P0n, and its plan is stored with the league.
     parser.add_argument("--grant-ids", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--run-plan", help=argparse.SUPPRESS)
@@ -307,6 +309,7 @@ async def _serve(
             max_per_address=options.max_per_address or MAX_PER_ADDRESS,
             own_servers=options.own,
             gateway_page=options.gateway_page,
+            takes_over=options.takes_over,
         )
         try:
             await manager.open()
@@ -343,7 +346,10 @@ async def _serve(
 async def serve_or_stand_by(
     options: argparse.Namespace, store: str | Path, stop: program.Stop, serve: Callable[[], Coroutine[Any, Any, int]]
 ) -> int:
-    """Serve the league of a store, with ``--standby`` when no other manager serves it. Returns the exit code."""
+    """Serve the league of a store, with ``--standby`` when no other manager serves it. Returns the exit code.
+
+    ``options.takes_over`` is set if another manager served it before.
+    """
     if not options.standby:
         return await serve()
     import leaguekit.manager.server  # noqa: F401 - now, so that taking over does not wait for it
@@ -356,13 +362,14 @@ async def serve_or_stand_by(
     def notify(sentence: str) -> None:
         program.print_notice(f"{datetime.now().astimezone():%H:%M:%S}  {sentence}")
 
-    release = await run_until(stop, stand_by(store, notify))
-    if release is None:
+    lock = await run_until(stop, stand_by(store, notify))
+    if lock is None:
         return stop.exit_code
+    options.takes_over = lock.was_served
     try:
         return await serve()
     finally:
-        release()
+        lock.release()
 
 
 def _describe_files(store: str | Path, folder: Path, *, has_code: bool) -> str:

@@ -27,6 +27,7 @@ from leaguekit.transport.base import CallerLate, CallFailed
 log = logging.getLogger(__name__)
 
 PING_PAUSE_SECONDS = 2.0
+QUICK_PAUSE_SECONDS = 0.5
 PING_SECONDS = 2.0
 MAX_MISSED_PINGS = 3
 # How often a referee may refuse a match before another referee gets it.
@@ -95,11 +96,17 @@ class Assignments:
                     return
             await asyncio.sleep(PING_PAUSE_SECONDS)
 
-    async def watch(self) -> None:
-        """Ping the referees that have matches or are lost. Void attempts that take longer than a match can take."""
+    async def watch(self, *, takes_over: bool) -> None:
+        """Ping the referees that have matches or are lost. Void attempts that take longer than a match can take.
+
+        If this manager takes the league over from another one, referees may have died with that one: it finds them
+        soon.
+        """
         missed: dict[str, int] = {}
+        quick_pings = MAX_MISSED_PINGS if takes_over else 0
         while True:
-            await asyncio.sleep(PING_PAUSE_SECONDS)
+            await asyncio.sleep(QUICK_PAUSE_SECONDS if quick_pings > 0 else PING_PAUSE_SECONDS)
+            quick_pings -= 1
             watched = [
                 one
                 for one in self._ledger.league.referees.values()

@@ -53,8 +53,11 @@ async def _do_nothing() -> None: ...
 class LeagueRunner:
     """Runs one league. ``run`` ends when all agents have got the message that the league has ended."""
 
-    def __init__(self, world: World, ledger: Ledger, find_recipient: RecipientLookup) -> None:
+    def __init__(
+        self, world: World, ledger: Ledger, find_recipient: RecipientLookup, *, takes_over: bool = False
+    ) -> None:
         self._world = world
+        self._takes_over = takes_over
         self._now = world.timestamp
         self._ledger = ledger
         self._returning = ReturningAgents(world.caller, find_recipient)
@@ -100,7 +103,7 @@ class LeagueRunner:
 
     async def run(self) -> None:
         """Run the league from its present state to its end. Raises StoreError if the log cannot be written."""
-        self._tasks.start(self._assignments.watch())
+        self._tasks.start(self._assignments.watch(takes_over=self._takes_over))
         self._tasks.start(self.outages.watch())
         self._tasks.start(self._send_queue.run())
         if self.start_at is not None:
@@ -151,7 +154,8 @@ class LeagueRunner:
 
     async def _run_league(self) -> None:
         league = self._ledger.league
-        self._returning.expect(one for one in (*league.players, *league.referees) if not self._is_suspended(one))
+        expected = league.players if self._takes_over else (*league.players, *league.referees)
+        self._returning.expect(one for one in expected if not self._is_suspended(one))
         self._tasks.start(self._wake_when_all_are_back())
         if league.rounds and await self._resume():
             return
