@@ -116,6 +116,9 @@ def test_a_replay_goes_by_buttons_by_keys_and_by_itself_and_leads_to_other_match
 
         last = pieces.count()
         at(last)
+        # The newest move is the first, and has its number.
+        newest = page.locator(".moves").get_attribute("start")
+        assert newest == str(last)
         page.keyboard.press("ArrowLeft")
         at(last - 1)
         steps.get_by_role("button", name="First").click()
@@ -174,7 +177,7 @@ def test_the_pictures_of_a_long_match_are_loaded_as_they_are_needed(
         assert list(filter(None, asked)) == ["R1M1?offset=100&limit=50", "R1M1?offset=0&limit=50"]
         # The list has the latest moves, with their numbers.
         expect(page.locator(".moves li")).to_have_count(30)
-        expect(page.locator(".moves")).to_have_attribute("start", "90")
+        expect(page.locator(".moves")).to_have_attribute("start", "119")
         visit.ended()
 
 
@@ -218,8 +221,9 @@ def test_a_match_that_has_not_begun_says_when_it_does_and_how_its_players_have_p
         page = visit.open("matches/R2M1")
         main = page.locator("main")
         expect(main).to_contain_text("Its round begins after round 1.")
-        for side in ("Number 1: 1 won, 0 drawn, 0 lost", "Number 2: 0 won, 0 drawn, 1 lost"):
+        for side in ("#1: 1 won, 0 drawn, 0 lost", "#2: 0 won, 0 drawn, 1 lost"):
             expect(page.locator(".sides")).to_contain_text(side)
+        assert sorted(page.locator(".sides .marks [aria-hidden]").all_text_contents()) == ["L", "W"]
         page.get_by_role("link", name="Last meeting: R1M1").click()
         expect(main).to_contain_text("match R1M1")
         expect(page.get_by_role("heading", name="Earlier meetings")).to_have_count(0)

@@ -206,6 +206,78 @@ def test_the_reader_s_own_player_is_marked_and_remembered(browser: Browser, tmp_
 
 
 @pytest.mark.long
+def test_the_reader_s_own_player_stays_in_the_table_on_a_wall_and_its_match_is_the_first(
+    browser: Browser, tmp_path: Path
+) -> None:
+    play = Play(players=12, referees=6).begin()
+    play.play_round()
+    play.announce()
+    play.assign()
+    followed, match_id = play.match(play.in_play[-1]).b, play.in_play[-1]
+    reports: Queue[MatchProgress] = Queue()
+    picture = {"kind": "grid", "rows": [["●", "", "○"] * 2] * 6}
+    for name in play.in_play:
+        reports.put(reported(play, name, picture=picture, missing=[play.match(name).a]))
+    with served(play.log, play.settings, tmp_path, reports) as base:
+        visit = Visit(browser, base, size=(1920, 900))
+        page = visit.open()
+        expect(page.locator(".playing .picture")).to_have_count(6)
+        page.locator(f"tr[data-key={followed}] .star").click()
+        # It is marked wherever its name is.
+        for part in (".playing", ".next", ".results", "tr.own"):
+            shown = page.locator(f"{part} [data-agent={followed}]").first
+            assert shown.evaluate("one => getComputedStyle(one).backgroundColor") == "rgb(255, 243, 196)"
+        page.get_by_role("button", name="Wall").click()
+        for shown in ("tr.own", "tbody tr:last-child", "section.own"):
+            expect(page.locator(shown)).to_be_in_viewport(ratio=1)
+        boards = page.locator(".playing li:visible")
+        expect(boards).to_have_count(4)
+        expect(boards.first).to_have_attribute("data-key", match_id)
+        for board in boards.all():
+            expect(board).to_be_in_viewport(ratio=1)
+        # A small screen has no room for it.
+        page.set_viewport_size({"width": 768, "height": 900})
+        expect(page.locator("html.wall")).to_have_count(0)
+        expect(page.get_by_role("button", name="Wall")).to_be_hidden()
+        page.set_viewport_size({"width": 1920, "height": 900})
+        expect(page.locator("html.wall")).to_have_count(1)
+        page.keyboard.press("Escape")
+        page = visit.open(f"agents/{followed}")
+        pressed = page.get_by_role("button", name="You follow this player")
+        expect(pressed).to_be_visible()
+        before = pressed.evaluate("one => getComputedStyle(one).backgroundColor")
+        pressed.hover()
+        assert pressed.evaluate("one => getComputedStyle(one).backgroundColor") == before
+        visit.ended()
+
+
+@pytest.mark.long
+def test_a_column_with_blanks_does_not_sort_and_a_search_leaves_out_the_ties_of_others(
+    browser: Browser, tmp_path: Path
+) -> None:
+    play = Play(players=12, referees=6).begin()
+    for _ in range(3):
+        play.play_round()
+        play.announce()
+    rows = play.league.table.placed_rows()
+    assert None in [row.sonneborn_berger for row in rows] != [None] * 12
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        page = visit.open()
+        expect(page.get_by_role("columnheader", name="SB")).to_be_visible()
+        expect(page.locator("[data-key=sonneborn_berger]")).to_have_count(0)
+        expect(page.locator("[data-key=points]")).to_be_visible()
+        ties = page.locator(".standings > p.small:not(.soft)")
+        assert ties.count() > 1
+        page.get_by_label("Find a player in the table").fill("Agent 5")
+        for text in ties.all_text_contents():
+            assert "Agent 5" in text
+        page.get_by_label("Find a player in the table").fill("nobody")
+        expect(ties).to_have_count(0)
+        visit.ended()
+
+
+@pytest.mark.long
 def test_a_match_in_play_shows_who_thinks_and_one_that_is_held_waits_for_the_operator(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from leaguekit.protocol import times
 from leaguekit.store.base import StoreError
 from leaguekit.web import stream
 from leaguekit.web.app import Dashboard
@@ -58,6 +59,20 @@ async def test_a_stream_begins_with_a_snapshot_and_its_number_and_goes_on_with_c
         assert (name, number) == ("change", str(hall.manager.ledger.number))
         assert data["set"]["league"]["players"] == 4
         assert list(data["set"]["standings"]) == ["P01", "P02", "P03", "P04"]
+
+
+@in_virtual_time
+async def test_a_snapshot_has_the_time_at_which_it_is_sent(tmp_path: Path) -> None:
+    """A page that opens between two rounds counts down by it, and nothing changes meanwhile."""
+    async with Hall(tmp_path) as hall:
+        dashboard = await opened(hall)
+        await hall.fill(*FOUR)
+        await joined(dashboard)
+        await asyncio.sleep(33)
+        spectator = await joined(dashboard)
+        _, _, data = spectator.events[0]
+        age = hall.world("page").now() - times.parse_timestamp(data["now"])
+        assert abs(age.total_seconds()) < 1.5
 
 
 @in_virtual_time

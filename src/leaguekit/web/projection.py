@@ -292,7 +292,7 @@ class Projection:
         agents: list[Player | Referee] = [*league.referees.values(), *(league.players[name] for name in standings)]
         return Live(
             seq=self.number,
-            now=_with_milliseconds(now),
+            now=with_milliseconds(now),
             league=self.league_view(),
             standings=standings,
             playing={
@@ -316,7 +316,7 @@ class Projection:
         )
 
 
-def _with_milliseconds(moment: datetime) -> str:
+def with_milliseconds(moment: datetime) -> str:
     """A time for a page that counts down."""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -26,13 +27,15 @@ from leaguekit.store.base import StoreError
 from leaguekit.transport.descriptors import max_descriptors
 from leaguekit.transport.server.connection_base import BaseConnection
 from leaguekit.web.api_types import Live
-from leaguekit.web.projection import Projection, change
+from leaguekit.web.projection import Projection, change, with_milliseconds
 from leaguekit.web.shared_work import wait_for_disconnect
 
 INTERVAL_SECONDS = 0.25
 # The share of the time that may be spent on all subscribers. With very many of them the changes come less often.
 MAX_TIME_SHARE = 0.04
 HEARTBEAT_SECONDS = 15.0
+# Pages count down by the time in their snapshot. An older one is encoded again for the next subscriber.
+SNAPSHOT_AGE = timedelta(seconds=1)
 # How soon a browser connects again after it has lost its stream.
 RETRY_MILLISECONDS = 1_000
 MAX_SPECTATORS = 1_000
@@ -91,6 +94,7 @@ class Broadcaster:
         self._version: tuple[int, dict[str, MatchProgress], list[str]] | None = None
         # The same as a snapshot, once a subscriber needs one.
         self._snapshot: Frame | None = None
+        self._encoded_at = datetime.min.replace(tzinfo=UTC)
         self._subscribers: dict[BaseConnection, _Subscriber] = {}
         # Connections that have bytes to send and so miss changes.
         self._behind: set[BaseConnection] = set()
@@ -144,9 +148,11 @@ class Broadcaster:
                 del self._count_by_address[address]
 
     def _snapshot_frame(self) -> Frame:
-        if self._snapshot is None:
+        now = self._world.now()
+        if self._snapshot is None or now - self._encoded_at >= SNAPSHOT_AGE:
             if self._live is None:
                 raise RuntimeError("nothing has been published")
+            self._live, self._encoded_at = replace(self._live, now=with_milliseconds(now)), now
             self._snapshot = event_frame("snapshot", self._live.seq, self._live)
         return self._snapshot
 

@@ -1,7 +1,7 @@
 // All agents, and one of them: its record, its answer times, what went wrong, and what its author needs to fix.
 
 import { timesChart, widthOf } from "./charts.js";
-import { soon } from "./cards.js";
+import { soon, withMatches } from "./cards.js";
 import { h, matchLink, name, show, table, agentLabel } from "./elements.js";
 import { follow, followed } from "./reader.js";
 import { matchTable } from "./rounds.js";
@@ -18,14 +18,19 @@ export function load(what, get) {
   return get(`api/agents/${encodeURIComponent(what)}`);
 }
 
-export const render = (main, data, live) => (data.agents ? list(main, data) : one(main, data, live));
+export const render = (main, data, live) => (data.agents ? list(main, data, live) : one(main, data, live));
 
-function list(main, data) {
+// Agents that do not answer now are shown at once.
+export const watched = (live) => live.league.waits_for.join();
+
+function list(main, data, live) {
   const { agents, moves, offset, total } = data;
   const isAbsent = (agent) => agent.out || agent.state === "SUSPENDED";
+  const waits = live?.league.waits_for ?? [];
   show(
     main,
     h("h1", { tabindex: "-1" }, "Agents"),
+    waits.length > 0 && h("p.notice", "The league waits for ", waits.map((what, place) => [place > 0 && "; ", withMatches(what, live)])),
     problems(data),
     refused(data),
     data.problems.length + data.refused.length > 0 && h("h2", "All agents"),
@@ -122,7 +127,7 @@ function one(main, data, live) {
     data.record && live && soon(data, live),
     data.to_fix.length > 0 && fixes,
     matches("played", agent.role === "player" ? "Matches played" : "Matches refereed", data.played, data.total_played),
-    matches("to-come", "Matches to come", data.to_come, data.total_to_come),
+    matches("to-come", agent.playing.length > 0 ? "Matches in play and to come" : "Matches to come", data.to_come, data.total_to_come),
     data.to_fix.length === 0 && fixes,
     errors(data),
     violations(data),
@@ -166,17 +171,18 @@ function record({ record: row, counts, moves }) {
 const inTime = ({ asked, timeouts, unreachable }) =>
   asked ? `${Number((100 * (1 - (timeouts + unreachable) / asked)).toFixed(1))} %` : "–";
 
+// What its author needs to fix.
 const toFix = ({ to_fix: advice, counts }) =>
   h(
     "section",
     { "aria-labelledby": "to-fix" },
-    h("h2", { id: "to-fix" }, "What its author needs to fix"),
+    h("h2", { id: "to-fix" }, "Technical faults"),
     advice.length === 0
       ? h(
         "p.good",
         counts?.asked
-          ? "Nothing: it has answered well whenever it was asked."
-          : "Nothing so far: it has not been asked anything yet.",
+          ? "None: it gave a valid answer in time whenever it was asked."
+          : "None so far: it has not been asked anything yet.",
       )
       : h("ol.fix", advice.map((sentence) => h("li", { dir: "auto" }, sentence))),
   );

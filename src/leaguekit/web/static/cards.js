@@ -4,7 +4,7 @@ import { get, Refused } from "./data.js";
 import { h, name, screenReaderText, withNames } from "./elements.js";
 import { followed, lazy, redraw } from "./reader.js";
 import { form } from "./standings.js";
-import { countdown, isAhead, plural, roughly, score, stageOf, statusOf, timeLeft } from "./words.js";
+import { countdown, isAhead, moment, plural, roughly, score, stageOf, statusOf, timeLeft } from "./words.js";
 
 const pictures = lazy(() => import("./pictures.js"));
 
@@ -20,7 +20,7 @@ const ranksOf = ({ league, standings }) =>
 
 const player = (agent, ranks) => [
   ranks.has(agent.id) && [h("span.rank", { title: "Rank" }, `#${ranks.get(agent.id)}`), " "],
-  name(agent.name),
+  name(agent.name, agent.id),
 ];
 
 const pair = (match, ranks) =>
@@ -38,10 +38,13 @@ export const withMatches = (sentence, { playing, upcoming, results: ended }) =>
 
 export function inPlay(live) {
   const ranks = ranksOf(live);
-  const sum = (match) => [match.a, match.b].reduce((all, { id }) => all + (live.standings[id]?.rank ?? 1000), 0);
-  // The manager draws the most interesting boards, and each until its match is over.
+  const id = followed(live.league);
+  const isOwn = (match) => match.a.id === id || match.b.id === id;
+  const sum = (match) => [match.a, match.b].reduce((all, { id: one }) => all + (live.standings[one]?.rank ?? 1000), 0);
+  // The match of one's own player, then the best players with a board.
   const matches = Object.values(live.playing).sort(
-    (one, other) => !one.picture - !other.picture || (one.picture ? 0 : sum(one) - sum(other)) || bySchedule(one, other),
+    (one, other) =>
+      isOwn(other) - isOwn(one) || !one.picture - !other.picture || sum(one) - sum(other) || bySchedule(one, other),
   );
   const more = matches.length - MAX_ITEMS;
   return h(
@@ -171,10 +174,10 @@ export function result(match, reason = null) {
 // The winner comes first.
 const pointsOf = (match) => score(match.winner === match.b.id ? { points: match.points.toReversed() } : match);
 function inWords({ a, b, winner, result: kind }) {
-  if (winner === null && kind === "TECHNICAL_LOSS") return [name(a.name), " and ", name(b.name), " both lost"];
-  if (winner === null) return [name(a.name), " drew with ", name(b.name)];
+  if (winner === null && kind === "TECHNICAL_LOSS") return [name(a.name, a.id), " and ", name(b.name, b.id), " both lost"];
+  if (winner === null) return [name(a.name, a.id), " drew with ", name(b.name, b.id)];
   const [first, second] = winner === a.id ? [a, b] : [b, a];
-  return [h("span.winner", name(first.name)), " beat ", name(second.name)];
+  return [h("span.winner", name(first.name, first.id)), " beat ", name(second.name, second.id)];
 }
 
 // At the end
@@ -252,7 +255,7 @@ function ownTime(live, { round_id: number, status }) {
   if (paused) return "; the league is paused";
   if (status === "held") return "; it waits for the operator";
   if (number > round) return `; it begins when round ${number - 1} is over${lastRound(live)}`;
-  return starts && isAhead(starts) ? ["; it begins in ", countdown(starts)] : "; it begins as soon as a referee is free";
+  return starts && isAhead(starts) ? ["; it begins in ", countdown(starts), ", at ", moment(starts)] : "; it begins as soon as a referee is free";
 }
 
 // Its page is loaded again when its row or its matches have changed.

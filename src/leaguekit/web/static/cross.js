@@ -47,7 +47,7 @@ function crossTable({ rows, columns, cells }) {
             (agent) => h(
               `th${isNamed ? ".named" : ""}`,
               { scope: "col", title: agent.name },
-              h("a", { href: `#/agents/${agent.id}` }, isNamed ? name(agent.name) : agent.id),
+              h("a", { href: `#/agents/${agent.id}` }, isNamed ? name(agent.name, agent.id) : agent.id),
             ),
           ),
         ),

@@ -37,8 +37,8 @@ function append(element, part) {
 // A text for screen readers only.
 export const screenReaderText = (text) => h("span.unseen", text);
 
-// A name of an agent. It may be written from right to left.
-export const name = (text) => h("bdi.name", text);
+// A name of an agent. It may be written from right to left. With the agent's id, the page marks the one that is followed.
+export const name = (text, id = null) => h("bdi.name", { "data-agent": id }, text);
 
 // A text of at most `most` characters, for a drawing.
 export const shorten = (text, most) => {
@@ -47,7 +47,7 @@ export const shorten = (text, most) => {
 };
 
 export const agentLabel = (agent) => [
-  h("a", { href: `#/agents/${agent.id}` }, name(agent.name)),
+  h("a", { href: `#/agents/${agent.id}` }, name(agent.name, agent.id)),
   " ",
   h("span.id", agent.id),
 ];
@@ -55,7 +55,7 @@ export const agentLabel = (agent) => [
 export const matchLink = (id) => h("a", { href: `#/matches/${id}` }, id);
 
 // A sentence with the name of each player in place of its id.
-export const withNames = (sentence, ...agents) => named(sentence, agents, (agent) => name(agent.name));
+export const withNames = (sentence, ...agents) => named(sentence, agents, (agent) => name(agent.name, agent.id));
 
 // The same as plain text, for a drawing. Each name is isolated, because it may be written from right to left.
 export const namesInText = (sentence, ...agents) =>
@@ -63,15 +63,15 @@ export const namesInText = (sentence, ...agents) =>
 
 // The same with the name before the id.
 export const withNamesAndIds = (sentence, ...agents) =>
-  named(sentence, agents, (agent) => [name(agent.name), ` (${agent.id})`]);
+  named(sentence, agents, (agent) => [name(agent.name, agent.id), ` (${agent.id})`]);
 
 // The same, and each name leads to its player.
 export const linked = (sentence, ...agents) =>
-  named(sentence, agents, (agent) => h("a", { href: `#/agents/${agent.id}` }, name(agent.name)));
+  named(sentence, agents, (agent) => h("a", { href: `#/agents/${agent.id}` }, name(agent.name, agent.id)));
 
 function named(sentence, agents, shown) {
   const known = new Map(agents.map((agent) => [agent.id, agent]));
-  return sentence.split(/\b(P\d{2,9})\b/).map((part) => (known.has(part) ? shown(known.get(part)) : part));
+  return sentence.split(/\b((?:P|REF)\d{2,9})\b/).map((part) => (known.has(part) ? shown(known.get(part)) : part));
 }
 
 // What is shown instead of a page: that it is loading, that there is none, or why it cannot be shown.

@@ -89,7 +89,7 @@ const allMatches = ({ draws_more: drawsMore, view, round, total_rounds: rounds, 
 function notice({ paused, round, starts_at: starts }) {
   // A league that was announced does not begin before the operator lets it.
   if (paused) return h("span.notice", "The league is paused by its operator");
-  return starts && isAhead(starts) && h("span.notice", `Round ${round} begins in `, countdown(starts));
+  return starts && isAhead(starts) && h("span.notice", `Round ${round} begins in `, countdown(starts), ", at ", moment(starts));
 }
 
 const ending = (live, rows) => h(
@@ -116,11 +116,11 @@ function news(live, rows) {
     "section.news",
     { "aria-labelledby": "news" },
     h("h2", { id: "news" }, "Events"),
-    h("ol.log", { reversed: true }, latest.slice(0, MAX_EVENTS).map((one) => event(one, rows))),
+    h("ol.log", { reversed: true }, latest.slice(0, MAX_EVENTS).map((one) => event(one, [...rows, ...Object.values(live.agents)]))),
   );
 }
 
-// An event with the names of these players. The event of a registration has the name already.
+// An event with the names of these agents.
 export const event = (one, agents) =>
   h(
     "li",
@@ -129,10 +129,13 @@ export const event = (one, agents) =>
     " ",
     one.by_operator && h("span.chip", "operator"),
     " ",
+    // The event of a registration has the name already, at its end.
     h(
       "span",
       { dir: "auto" },
-      one.event === "PlayerRegistered" ? one.text : withNamesAndIds(one.text, ...agents),
+      one.event.endsWith("Registered")
+        ? one.text.replace(/^(\w+) (is \w+): (.*)$/s, "$3 ($1) $2")
+        : withNamesAndIds(one.text, ...agents),
     ),
   );
 

@@ -5,6 +5,7 @@ import { widthOf } from "./charts.js";
 import { h, matchLink, name, namesInText, show, table, withNames, agentLabel } from "./elements.js";
 import { stageOrMissing } from "./cards.js";
 import { event } from "./league.js";
+import { form } from "./standings.js";
 import { boardOf, moveText } from "./pictures.js";
 import { sequence } from "./sequence.js";
 import { countdown, gameOf, isAhead, moment, origins, plural, score, seconds, statusOf, timeLeft } from "./words.js";
@@ -127,8 +128,8 @@ function sides(match, standings, isReplayed) {
 const soFar = (row) =>
   row?.played > 0 && h(
     "p.soft.small",
-    `Number ${row.rank}: ${row.wins} won, ${row.draws} drawn, ${row.losses} lost`,
-    row.form && ["; latest ", h("span.form", [...row.form].join(" "))],
+    `#${row.shown_rank}: ${row.wins} won, ${row.draws} drawn, ${row.losses} lost `,
+    form(row.form),
   );
 
 // When a match begins that has not.
@@ -381,7 +382,8 @@ function game(data) {
     h(
       "div.position",
       here.picture && boardOf(here.picture, match),
-      h("ol.moves", { start: first + 1 }, played.slice(first)),
+      // The newest move is beside the board, at the top.
+      h("ol.moves", { reversed: true, start: played.length }, played.slice(first).reverse()),
     ),
     h("p.soft.small.keys", "Keys: ← and → step; Space plays; with Shift, ← and → lead to the match before and after."),
   );

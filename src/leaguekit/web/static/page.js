@@ -2,7 +2,7 @@
 
 import { follow, get, Refused } from "./data.js";
 import { h, instead, show } from "./elements.js";
-import { isWall, stored, WALL_PAGE_MS } from "./reader.js";
+import { followed, isWall, stored, WALL_PAGE_MS } from "./reader.js";
 import { setClock, stateOf, tick, timeZone, zoned } from "./words.js";
 
 // A page exports render(main, data, live), title(data), and either isLive or load(what, get); loaded pages are
@@ -33,6 +33,10 @@ const THEMES = ["auto", "light", "dark"];
 const main = document.getElementById("main");
 const connection = document.getElementById("connection");
 const announcements = document.getElementById("said");
+
+// The player that the reader follows is marked wherever its name is.
+const own = new CSSStyleSheet();
+document.adoptedStyleSheets = [own];
 
 let live = null;
 let page = null;
@@ -123,6 +127,8 @@ function draw() {
     show(main, instead("This page cannot be shown", String(error)));
     return;
   }
+  const id = live && followed(live.league);
+  own.replaceSync(id ? `[data-agent="${CSS.escape(id)}"] { background: var(--mark) }` : "");
   if (main.getAttribute("aria-busy")) performance.mark("shown");
   main.removeAttribute("aria-busy");
   const of = page.title(page.isLive ? live : data);
@@ -208,12 +214,15 @@ theme.addEventListener("click", () => {
 setTheme(document.documentElement.dataset.theme ?? "auto");
 
 const wall = document.getElementById("wall");
+// A small screen has no room for the table beside the boards.
+const broad = matchMedia("(min-width: 62.01rem)");
 function setWall(on) {
-  document.documentElement.classList.toggle("wall", on);
-  wall.setAttribute("aria-pressed", String(on));
   stored("wall", on ? "on" : "");
+  document.documentElement.classList.toggle("wall", on && broad.matches);
+  wall.setAttribute("aria-pressed", String(on));
   draw();
 }
+broad.addEventListener("change", () => setWall(stored("wall") === "on"));
 wall.addEventListener("click", () => {
   setWall(!isWall());
   if (route().where) location.hash = "#/";

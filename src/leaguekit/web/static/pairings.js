@@ -150,7 +150,7 @@ function resting(alone) {
   ];
 }
 
-const player = (agent) => h("a", { href: `#/agents/${agent.id}` }, name(agent.name));
+const player = (agent) => h("a", { href: `#/agents/${agent.id}` }, name(agent.name, agent.id));
 
 function place(pairing) {
   const { key, title, alone, by_lot: byLot, winner } = pairing;

@@ -43,7 +43,7 @@ export function standings(live, rows) {
       })),
       { kind: "table", headed: 2, hidden: true },
     ),
-    decisions(league, rows),
+    decisions(league, rows, wanted ? shown : rows),
     more > 0 && !wanted && h(
       "p.soft",
       `${plural(more, "more player")} further down: search for a name, or see `,
@@ -119,7 +119,7 @@ function columnsOf(league, rows) {
       cell: (row) => [star(league, row), player(row), h("span.below", form(row.form))],
     },
     { title: "Last 5", style: "form less", cell: (row) => form(row.form) },
-    number("played", "Played", "n broad"),
+    number("played", "Played"),
     number("wins", ["W", h("span.broad", "on")]),
     number("draws", ["D", h("span.broad", "rawn")]),
     number("losses", ["L", h("span.broad", "ost")]),
@@ -129,9 +129,11 @@ function columnsOf(league, rows) {
         cell: (row) => row.technical_losses || "",
       }]
       : []),
-    ...tieBreaks.map((one) =>
-      number(one, h("abbr", { title: TIE_BREAKS[one][1] }, TIE_BREAKS[one][0]), isNeeded(one) ? "n" : "n less"),
-    ),
+    ...tieBreaks.map((one) => ({
+      ...number(one, h("abbr", { title: TIE_BREAKS[one][1] }, TIE_BREAKS[one][0]), isNeeded(one) ? "n" : "n less"),
+      // A column with blanks does not order players: they were compared within a tie only.
+      ...(rows.some((row) => row[one] === null) && { key: null }),
+    })),
     number("points", [h("span", "P"), h("span.less", "oin"), "ts"], hasPayoff ? "n less" : "n points"),
     ...(hasPayoff
       ? [{ ...number("payoff", "Payoff", "n points"), cell: (row) => payoffText(row.payoff) }]
@@ -320,9 +322,11 @@ const meanings = (sentence) => Object.values(TIE_BREAKS)
   .map(([, meaning]) => ` ${meaning}.`);
 
 // What decided between players with equal points, and what can.
-const decisions = (league, rows) => [
+const decisions = (league, rows, shown) => [
   league.ranked_by && h("p.small", league.ranked_by),
-  league.ties.map((sentence) => h("p.small", withNames(sentence, ...rows))),
+  league.ties.filter((sentence) => shown.some(({ id }) => sentence.split(/\b/).includes(id))).map((sentence) =>
+    h("p.small", withNames(sentence, ...rows)),
+  ),
   h(
     "details.small.soft",
     h("summary", "How the order is decided"),

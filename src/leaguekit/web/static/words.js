@@ -78,8 +78,9 @@ export function seconds(value) {
 }
 
 // How long answers took, in a sentence without its end.
-export const answerTimes = ({ median, p95, longest }) =>
-  `half of them within ${seconds(median)}, 95 % within ${seconds(p95)}, the longest ${seconds(longest)}`;
+export const answerTimes = ({ answers, median, p95, longest }) => answers === 1
+  ? `it took ${seconds(longest)}`
+  : `half of them within ${seconds(median)}, 95 % within ${seconds(p95)}, the longest ${seconds(longest)}`;
 
 export function duration(value) {
   const whole = Math.max(0, Math.ceil(value));
