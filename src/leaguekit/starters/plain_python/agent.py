@@ -34,8 +34,9 @@ Json = dict[str, Any]
 def choose(game: str, options: list[Any], view: Json, history: list[Json], opponent: str | None) -> Any:
     """Your strategy: one of ``options``.
 
-    ``view`` is the position, such as ``{"board": "X...O....", "moves": [0, 4], "your_mark": "X"}``. A cell's number is
-    its place in the board. In games without a board there is nothing to see before the choice.
+    ``view`` is the position. Each game has its own fields: in tic_tac_toe, such as
+    ``{"board": "X...O....", "moves": [0, 4], "your_mark": "X"}``. There a cell's number is its place in the board. In
+    games without a board there is nothing to see before the choice.
     ``history`` has your matches so far, the oldest first. Each has ``"game_type"``, ``"opponent_id"``, ``"result"``
     ("WIN", "DRAW" or "LOSS"), ``"choice"``, ``"opponent_choice"`` and ``"drawn_number"``.
     ``opponent`` is the id of this match's opponent. In most leagues a pair meets once, so that ``history`` has no
