@@ -96,7 +96,7 @@ def test_two_hundred_players_register_at_once_and_take_less_than_2_mb_each(tmp_p
 
 @pytest.mark.long
 def test_a_player_prints_each_of_its_results_with_the_time(tmp_path: Path) -> None:
-    with hosted(tmp_path / "host", "--start-when", "players=2,referees=1") as manager:
+    with hosted(tmp_path / "host", "--start-when", "players=2") as manager:
         page = manager.removesuffix("mcp")
         options = ["--port", "0", "--manager", page, "--data-dir", tmp_path]
         with Program("player", *options, "--name", "Ann") as ann, Program("player", *options, "--name", "Bob") as bob:

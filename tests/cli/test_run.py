@@ -471,6 +471,7 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
         ),
         (["run", "--port", "70000"], "70000 is not a port: choose one from 1 to 65535, or 0 for a free one."),
         (["manager", "--start-when", "4 players"], "--start-when must be like players=4,referees=2, got '4 players'"),
+        (["manager", "--start-when", "players=4"], "--start-when must be like players=4,referees=2, got 'players=4'"),
         (["host", "--start-when", "foo"], "--start-when must be like players=4,referees=2, got 'foo'"),
         (["manager", "--start-at", "25:00"], "--start-at must be a time such as 18:00, got '25:00'"),
         (

@@ -24,7 +24,7 @@ from leaguekit.store.base import MEMORY, redact_address
 from leaguekit.transport.server.server import CannotListen, listen
 
 EXAMPLES = """examples:
-  league host --referees 2 --start-when players=4,referees=2
+  league host --referees 2 --start-when players=4
   league host --game tic_tac_toe          wait for players, and for `league start`
   league host --title "Winter Cup" --format swiss         few rounds for many players
   league host --store postgresql://… --standby            take over when the machine of another host dies
@@ -73,6 +73,9 @@ def run(options: argparse.Namespace) -> int:
         options.referees = max(1, asyncio.run(stored_plans.count_referees(store)))
     if options.referees < 1:
         raise CommandError("a league needs at least --referees 1")
+    if when is not None:
+        when = when[0], when[1] or options.referees
+        options.start_when = f"players={when[0]},referees={when[1]}"
     if when is not None and when[1] > options.referees:
         started = "1 referee" if options.referees == 1 else f"{options.referees} referees"
         program.print_notice(

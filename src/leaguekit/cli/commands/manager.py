@@ -106,7 +106,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="spec: strict (default); open: also accept agents that deviate from the specification",
     )
     starting = parser.add_mutually_exclusive_group()
-    starting.add_argument("--start-when", metavar="players=N,referees=M", help="start when these have registered")
+    starting.add_argument(
+        "--start-when",
+        metavar="players=N,referees=M",
+        help="start when these have registered (league host: referees as --referees)",
+    )
     starting.add_argument("--start-at", metavar="HH:MM", help="start at that time of day")
     parser.add_argument(
         "--announce-lead", metavar="SECONDS", type=float, help="from announcement to match (default 60)"
@@ -156,7 +160,7 @@ def check_options(options: argparse.Namespace) -> tuple[int, int] | None:
         stored_plans.parse_time_of_day(options.start_at)
     if options.max_per_address is not None and options.max_per_address < 1:
         raise CommandError(f"--max-per-address must be at least 1, got {options.max_per_address}")
-    return _start_when(options.start_when)
+    return _start_when(options.start_when, is_host="referees" in options)
 
 
 def settings_from(options: argparse.Namespace) -> Settings:
@@ -239,13 +243,14 @@ def new_league_id(game: str, title: str = "") -> str:
     return f"{slug or f'{game_slug}_{datetime.now().astimezone():%m%d}'}_{code}"
 
 
-def _start_when(text: str | None) -> tuple[int, int] | None:
+def _start_when(text: str | None, *, is_host: bool) -> tuple[int, int] | None:
+    """The numbers of players and referees. For ``league host`` the latter is 0 if the text has none."""
     if text is None:
         return None
-    found = re.fullmatch(r"players=(\d+),referees=(\d+)", text)
-    if found is None:
+    found = re.fullmatch(r"players=(\d+)(?:,referees=(\d+))?", text)
+    if found is None or not (found[2] or is_host):
         raise CommandError(f"--start-when must be like players=4,referees=2, got {text!r}")
-    return max(2, int(found[1])), max(1, int(found[2]))
+    return max(2, int(found[1])), max(1, int(found[2])) if found[2] else 0
 
 
 def _world(options: argparse.Namespace) -> World:
