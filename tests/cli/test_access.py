@@ -265,7 +265,9 @@ def test_seats_are_made_for_the_people_of_a_roster(served: Served, command: Comm
     made = command("seats", "new", "--names", roster, "--again", "--csv", *served.here)
     assert "\r" not in made.out
     first, last = [line.split(",")[0] for line in made.out.splitlines()[1:]]
-    assert "revoke" not in command("seats", "list", *served.here).out.splitlines()[-1]
+    listed = re.findall(r"(free|revoked) +- +-$", command("seats", "list", *served.here).out, re.MULTILINE)
+    assert listed[-1] == "revoked"
+    assert listed == sorted(listed)
     both = command("seats", "revoke", f"{first.lower()}-{last}", *served.here)
     assert both.out.splitlines()[-1] == f"2 seats revoked: {first}, {last}."
     assert "Lovelace" in both.out
@@ -276,6 +278,16 @@ def test_seats_are_made_for_the_people_of_a_roster(served: Served, command: Comm
         ("Ada,nonsense\n", "line 1 must have a name and an e-mail address, such as Ada Lovelace,ada@example.org"),
         ("name,email\n\nAda,\nBob,nonsense\n", "line 4 must have"),
         ("name\temail\nAda\tnonsense\n", "line 2 must have"),
+        ("Ada,a@x.example,12345\n", "line 1 has 3 columns, but known are name and email; got Ada, a@x.example, 12345."),
+        ("Lovelace, Ada,a@x.example\n", "If a name has a comma, put the name in quotes"),
+        ("Lovelace, Ada\n", "If a name has a comma, put the name in quotes"),
+        (
+            "StudentID,First name,Last name,E-mail\n1,Ada,Lovelace,a@x.example\n",
+            "line 1: unknown column StudentID, First name, Last name; known are name and email",
+        ),
+        ("E-mail\na@x.example\n", "line 1: there is no column name; known are name and email"),
+        ("Bob,bob@x.example\n\nAda,a@x.example\nB,BOB@x.example\n", "line 4: BOB@x.example is also on line 1"),
+        ("Bob\nAda\nbob\n", "line 3: bob is also on line 1"),
     ):
         roster.write_text(content)
         wrong = command("seats", "new", "--names", roster, *served.here)
@@ -297,3 +309,18 @@ def test_settings_are_printed_and_changed(served: Served, command: Command) -> N
     for wrong, why in (("announce_lead", "a change is KEY=VALUE"), ("rounds=double", "rounds cannot be changed")):
         refused = command("set", wrong, *served.here)
         assert (refused.code, refused.out, why in refused.err) == (2, "", True)
+
+
+def test_an_unanswered_command_names_the_address_of_the_league_in_the_folder_and_how_to_continue(
+    command: Command, tmp_path: Path
+) -> None:
+    served = serve(tmp_path)
+    with served.program:
+        served.referee_code()
+    lost = command("status", "--data-dir", tmp_path, "--manager", "http://127.0.0.1:9/mcp").err
+    again = f"league host --data-dir {tmp_path} --league-id access"
+    assert f"the league access of this folder was at {served.url}; give --manager http://" in lost
+    assert lost.endswith(f"If it does not run, continue it: {again}\n")
+    lost = command("seats", "list", "--data-dir", tmp_path, "--manager", served.url).err
+    assert lost.endswith(f"; the league access of this folder is not over. To continue it: {again}\n")
+    assert lost.count("\n") == 1

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from leaguekit.cli.commands import operate
+from leaguekit.cli import manager_client
 from leaguekit.manager.operator_queries import Operation
 from tests.cli.conftest import CommandResult
 from tests.programs import Program
@@ -66,8 +66,8 @@ def test_a_start_with_many_matches_says_how_many_and_asks(
     flooded: FullLeague, command: Command, monkeypatch: pytest.MonkeyPatch, answers: Callable[[str], None]
 ) -> None:
     # Players that register meanwhile must not make more matches than the operator agrees to.
-    assert set(operate._confirm_start(flooded.url)) == {"max_matches"} <= set(Operation.__struct_fields__)
-    monkeypatch.setattr(operate, "CONFIRM_ABOVE_MATCHES", 65)
+    assert set(manager_client.confirm_start(flooded.url, "")) == {"max_matches"} <= set(Operation.__struct_fields__)
+    monkeypatch.setattr(manager_client, "CONFIRM_ABOVE_MATCHES", 65)
     assert "a start now would make 66 matches" in command("status", *flooded.here).out
     for line in ("n", "", "perhaps"):
         answers(line)
@@ -85,11 +85,25 @@ def test_a_start_with_many_matches_says_how_many_and_asks(
     assert (said.code, said.out) == (0, "The league starts: 11 rounds, 66 matches.\n")
 
 
+def test_a_start_with_free_seats_names_them_and_asks(
+    flooded: FullLeague, command: Command, answers: Callable[[str], None]
+) -> None:
+    assert "free seats" not in command("status", *flooded.here).out
+    command("seats", "new", "2", *flooded.here)
+    assert "free seats: 2 (`league seats list`)" in command("status", *flooded.here).out
+    answers("n")
+    said = command("start", *flooded.here)
+    assert said.code == 2
+    assert "2 of 2 seats are free: S01, S02. Start the league without them? [y/N] " in said.err
+    said = command("start", "--yes", *flooded.here)
+    assert said.out == "The league starts: 11 rounds, 66 matches. 2 of 2 seats are free: S01, S02.\n"
+
+
 @pytest.mark.long
 def test_many_players_are_withdrawn_at_once_and_the_rest_is_started_without_a_question(
     flooded: FullLeague, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operate, "CONFIRM_ABOVE_MATCHES", 65)
+    monkeypatch.setattr(manager_client, "CONFIRM_ABOVE_MATCHES", 65)
     said = command("withdraw", *flooded.here)
     assert (said.code, "name players, such as P07 or P10-P99, or an address" in said.err) == (2, True)
     said = command("withdraw", "P20-P30", *flooded.here)

@@ -154,6 +154,20 @@ async def test_a_league_is_started_once_and_only_with_players_and_a_referee(tmp_
 
 
 @in_virtual_time
+async def test_a_start_names_the_seats_that_are_free(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await hall.scripted("referee", 1)
+        for number in (1, 2):
+            await hall.scripted("player", number)
+        await hall.operate("seats_new", people=[("Karl Klein", "k@x.example"), ("Lena Lund", ""), ("Mia", "")])
+        await hall.operate("seats_revoke", seat="S03")
+        assert (await hall.operate("status"))["free_seats"] == 2
+        started = await hall.operate("start")
+        assert started["done"].endswith(" 2 of 2 seats are free: Karl Klein, Lena Lund.")
+        assert "free_seats" not in started
+
+
+@in_virtual_time
 async def test_a_start_with_more_matches_than_the_operator_has_agreed_to_is_refused(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         await hall.scripted("referee", 1)

@@ -15,6 +15,7 @@ from typing import Any, Self
 import msgspec
 
 from leaguekit.cli import CommandError
+from leaguekit.cli.stored_plans import describe_last_league
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
@@ -25,12 +26,19 @@ from leaguekit.transport.client.caller import HttpCaller
 # An operator may write an own admin token into the file.
 MIN_TOKEN_LENGTH = 20
 TIMEOUT_SECONDS = 10.0
+# More matches than this take hours, so the operator must confirm. 100 players have 4,950.
+CONFIRM_ABOVE_MATCHES = 5_000
+NOT_STARTED = "the league is not started"
 # The pauses before a request that was refused because of the rate limit is sent again.
 RETRY_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6)
 
 
 class AdminTokenRefused(CommandError):
     """The manager does not accept the admin token."""
+
+
+class NoManager(CommandError):
+    """No manager answers."""
 
 
 class ManagerClient:
@@ -60,10 +68,7 @@ class ManagerClient:
             answer: dict[str, Any] = msgspec.json.decode(read_answer(response.body, 1))
         except (CallFailed, CallerLate) as error:
             why = str(error).removeprefix(f"{self._url} ")
-            raise CommandError(
-                f"no manager answers at {self._url} ({why}); is it running, or elsewhere (--manager)? "
-                "If the league is over, `league report`, `league export` and `league log` read its store"
-            ) from None
+            raise NoManager(f"no manager answers at {self._url} ({why})") from None
         except RpcRefusal as error:
             data = error.error.data if isinstance(error.error.data, dict) else {}
             refused = AdminTokenRefused if data.get("error_code") == "E012" else CommandError
@@ -94,10 +99,12 @@ def _find_admin_token(options: argparse.Namespace) -> Path:
 
 
 @contextlib.contextmanager
-def naming_token_file(options: argparse.Namespace) -> Iterator[None]:
-    """Add the file of the admin token to the error if a manager refuses the token."""
+def adding_remedies(options: argparse.Namespace) -> Iterator[None]:
+    """Add to an error what may be wrong: the file of the admin token, or the address of the manager."""
     try:
         yield
+    except NoManager as error:
+        raise CommandError(f"{error}; {describe_last_league(options.data_dir, options.manager)}") from None
     except AdminTokenRefused as error:
         remedy = "Name the league's own with --admin-token-file, or its folder with --data-dir"
         raise CommandError(f"{error} It was read from {_find_admin_token(options)}. {remedy}") from None
@@ -140,6 +147,28 @@ def call(url: str, params: dict[str, Any]) -> dict[str, Any]:
             return await manager.call(params)
 
     return asyncio.run(send())
+
+
+def confirm_start(manager: str, token: str) -> dict[str, int]:
+    """The parameter with the maximum of matches that the operator agrees to.
+
+    Asks on a terminal if seats are free, or if there are many matches. Raises CommandError if the answer is no.
+    """
+    status = call(manager, {"command": "status"})
+    # A manager of an older release does not send it.
+    if status.get("free_seats") and sys.stdin.isatty():
+        free = call(manager, {"command": "seats", "admin_token": token})["free"]
+        confirm(f"{free} Start the league without them?", NOT_STARTED)
+    matches = status.get("planned_matches")
+    if matches is None:
+        return {}
+    if matches > CONFIRM_ABOVE_MATCHES:
+        would = f"{status['players']:,} players would have {matches:,} matches"
+        if not sys.stdin.isatty():
+            raise CommandError(f"{would}: add --yes to start the league")
+        confirm(f"{would}. Start the league?", NOT_STARTED)
+    # More players may register before the league starts.
+    return {"max_matches": max(matches, CONFIRM_ABOVE_MATCHES)}
 
 
 async def fetch_schedule(

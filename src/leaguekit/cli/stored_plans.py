@@ -14,6 +14,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import UNSET, Struct, structs
@@ -26,6 +27,7 @@ from leaguekit.protocol import times
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.fields import Profile
 from leaguekit.store.base import EventLog, LogReader, StoreError, redact_address
+from leaguekit.transport.addresses import EVERY_ADDRESS
 
 # The keys of the plans in the store.
 START = "start"
@@ -253,3 +255,25 @@ def is_resumable(store: str | Path) -> bool:
 def resume_command(store: str | Path, *more: str) -> str:
     """The command line that resumes a run."""
     return shlex.join(["league", "run", "--resume", redact_address(store), *more])
+
+
+def describe_last_league(data_dir: Path, url: str) -> str:
+    """What the operator can do if no manager answers at a URL. It names the league in a folder that changed last."""
+    after = "`league report`, `league export` and `league log` read its store"
+    stores = sorted(data_dir.glob("agents/*/manager/league.db"), key=lambda path: path.stat().st_mtime)
+    if not stores:
+        return f"is it running, or elsewhere (--manager)? If the league is over, {after}"
+    store = stores[-1]
+    league_id = unquote(store.parent.parent.name)
+    name = f"the league {league_id} of this folder"
+    if asyncio.run(is_over(store)):
+        return f"{name} is over; {after}"
+    if is_resumable(store):
+        return f"{name} is not over. To continue it: {resume_command(store)}"
+    again = shlex.join(["league", "host", "--data-dir", str(data_dir), "--league-id", league_id])
+    listening = asyncio.run(_read_listening(store))
+    host = "127.0.0.1" if listening.host in EVERY_ADDRESS else listening.host
+    known = f"http://{f'[{host}]' if ':' in host else host}:{listening.port}/mcp"
+    if not listening.port or known == url:
+        return f"{name} is not over. To continue it: {again}"
+    return f"{name} was at {known}; give --manager {known}. If it does not run, continue it: {again}"

@@ -17,6 +17,7 @@ from leaguekit.league.commands.access import find_seat, seat_of
 from leaguekit.league.commands.results import known_match
 from leaguekit.league.events import (
     Event,
+    LeagueStarted,
     MatchForfeited,
     PlayerDisqualified,
     PlayerReadmitted,
@@ -27,7 +28,14 @@ from leaguekit.league.events import (
 from leaguekit.league.records import Match, Player
 from leaguekit.league.sentences import add_player_names, describe_event
 from leaguekit.league.state import League
-from leaguekit.manager.operator_queries import ADMIN_QUERIES, PUBLIC_QUERIES, Operation, seats, status
+from leaguekit.manager.operator_queries import (
+    ADMIN_QUERIES,
+    PUBLIC_QUERIES,
+    Operation,
+    describe_free_seats,
+    seats,
+    status,
+)
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import Url
@@ -213,6 +221,8 @@ def _describe(league: League, events: list[Event]) -> str:
     if main is None:
         return "Nothing has changed: it was so already."
     text = f"{describe_event(main)}."
+    if isinstance(main, LeagueStarted):
+        return f"{text} {describe_free_seats(league)}".rstrip()
     if isinstance(main, PlayerRegistered):
         return text if league.is_open else f"{text} Its agent may register after `league readmit {main.player_id}`."
     text = add_player_names(text, {player.id: player.meta.display_name for player in league.players.values()})

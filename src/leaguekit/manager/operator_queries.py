@@ -13,7 +13,7 @@ from leaguekit.league.commands.rounds import MAX_MATCHES, match_count, start_fau
 from leaguekit.league.commands.tournaments import describe_round
 from leaguekit.league.pairings import advancement
 from leaguekit.league.problems import find_problems
-from leaguekit.league.records import Player, Referee, agent_order
+from leaguekit.league.records import Player, Referee, Seat, agent_order
 from leaguekit.league.sentences import add_player_names
 from leaguekit.league.settings import CHANGEABLE
 from leaguekit.league.state import League
@@ -28,6 +28,8 @@ from leaguekit.protocol.messages import (
 from leaguekit.protocol.plain_text import remove_addresses
 
 MAX_TIES = 10
+# At most this number of free seats is named.
+MAX_FREE_SEATS = 20
 # The maximum size of one page of the schedule. No token is needed to query it.
 MAX_SCHEDULE_BYTES = 60_000
 
@@ -80,6 +82,7 @@ def status(league: League, _operation: Operation) -> dict[str, Any]:
         "players_out": [player.id for player in league.players.values() if player.out is not None],
     }
     if league.is_open:
+        status["free_seats"] = len(_free_seats(league))
         # The number of matches if the league started now.
         planned = status["planned_matches"] = match_count(settings, len(league.table.rows))
         players = len(league.table.rows)
@@ -177,8 +180,24 @@ def _dialect(league: League, agent: Player | Referee) -> dict[str, Any]:
     }
 
 
+def _free_seats(league: League) -> list[Seat]:
+    return [seat for seat in league.seats.values() if not seat.revoked and seat.holder is None]
+
+
+def describe_free_seats(league: League) -> str:
+    """Which seats no player has taken, with the names of people for the operator; empty if there is none."""
+    free = _free_seats(league)
+    if not free:
+        return ""
+    valid = sum(not seat.revoked for seat in league.seats.values())
+    who = ", ".join(seat.name or seat.id for seat in free[:MAX_FREE_SEATS])
+    more = f" and {len(free) - MAX_FREE_SEATS} more" if len(free) > MAX_FREE_SEATS else ""
+    return f"{len(free)} of {valid} seats {'is' if len(free) == 1 else 'are'} free: {who}{more}."
+
+
 def seats(league: League, _operation: Operation) -> dict[str, Any]:
     return {
+        "free": describe_free_seats(league),
         "seats": [
             {
                 "id": seat.id,
@@ -189,7 +208,7 @@ def seats(league: League, _operation: Operation) -> dict[str, Any]:
                 "display_name": None if (agent := league.agent(seat.holder or "")) is None else agent.meta.display_name,
             }
             for seat in league.seats.values()
-        ]
+        ],
     }
 
 

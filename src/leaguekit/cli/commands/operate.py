@@ -14,7 +14,15 @@ from typing import Any
 import msgspec
 
 from leaguekit.cli import CommandError, add_data_dir_option, add_manager_option
-from leaguekit.cli.manager_client import ManagerClient, admin_token, call, confirm, fetch_schedule, naming_token_file
+from leaguekit.cli.manager_client import (
+    CONFIRM_ABOVE_MATCHES,
+    ManagerClient,
+    adding_remedies,
+    admin_token,
+    confirm,
+    confirm_start,
+    fetch_schedule,
+)
 from leaguekit.cli.tables import DEPARTURES, json_line, pluralize, standings_table, table
 from leaguekit.league.problems import Problems
 from leaguekit.league.sentences import add_player_names
@@ -27,8 +35,6 @@ from leaguekit.protocol.plain_text import escaped, sanitize_line, sanitize_lines
 PUBLIC_COMMANDS = ("status", "standings", "schedule")
 # At most this number of players is named in a question.
 MAX_NAMED = 5
-# More matches than this take hours, so the operator must confirm. 100 players have 4,950.
-CONFIRM_ABOVE_MATCHES = 5_000
 # The technical losses of an agent that are listed.
 MAX_LOSSES = 5
 EXAMPLES = """examples:
@@ -68,6 +74,9 @@ _QUERY: dict[str, dict[str, Any]] = {
         "help": "for GET_NEXT_MATCH, GET_PLAYER_STATS: its id or name",
     },
 }
+_DEPARTS = """Matches that were played keep their results. The player loses those that are not played, also of later
+rounds. `league readmit` brings it back. Both `league withdraw` and `league disqualify` do this. They differ in what the
+pages say: withdrawn, or disqualified (for breaking rules)."""
 # The arguments of each command beside the common ones.
 _ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
     "agents": {
@@ -84,7 +93,10 @@ _ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
     "disqualify": _DEPARTURE | _CONFIRMED,
     "readmit": {"player_id": {"metavar": "PLAYER", "help": "such as P07, or a player's name"}},
     "start": {
-        "--yes": {"action": "store_true", "help": f"do not ask if there are over {CONFIRM_ABOVE_MATCHES:,} matches"}
+        "--yes": {
+            "action": "store_true",
+            "help": f"do not ask if seats are free, or if there are over {CONFIRM_ABOVE_MATCHES:,} matches",
+        }
     },
     "set": {"changes": {"metavar": "KEY=VALUE", "nargs": "*", "help": "docs/settings.md lists the keys"}},
     "rematch": {
@@ -106,8 +118,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, settings in _ARGUMENTS.get(command, {}).items():
         parser.add_argument(name, **settings)
     if command not in (*PUBLIC_COMMANDS, "add-player", "agents", "query", "start"):
-        parser.add_argument("--reason", default="", help="why; kept in the league's log")
+        parser.add_argument("--reason", default="", help="why; everybody can read it: pages and the report may show it")
     add_options(parser)
+    if command in ("withdraw", "disqualify"):
+        parser.description = f"{parser.description}\n\n{_DEPARTS}"
     own = [line for line in EXAMPLES.splitlines() if f"{line} ".startswith(f"  league {command} ")]
     parser.epilog = "\n".join(["examples:", *own])
 
@@ -133,9 +147,9 @@ def run(options: argparse.Namespace) -> int:
         params |= {"settings": _read_changes(options.changes)} if options.changes else {"command": "settings"}
     if options.command not in PUBLIC_COMMANDS:
         params["admin_token"] = admin_token(options)
-    if options.command == "start" and not options.yes:
-        params |= _confirm_start(options.manager)
-    with naming_token_file(options):
+    with adding_remedies(options):
+        if options.command == "start" and not options.yes:
+            params |= confirm_start(options.manager, params["admin_token"])
         answer = asyncio.run(_send(options, params))
     print(json_line(answer) if options.json else _format(options.command, answer))
     # A query that the league answers with an error.
@@ -165,25 +179,6 @@ async def _send(options: argparse.Namespace, params: dict[str, Any]) -> dict[str
         if options.command == "correct":
             _confirm(options, f"Set the result of {options.match_id} to {options.outcome}?")
         return await manager.call(params)
-
-
-def _confirm_start(manager: str) -> dict[str, int]:
-    """The parameter with the maximum of matches that the operator agrees to.
-
-    Asks if there are many. Raises CommandError if the answer is no.
-    """
-    status = call(manager, {"command": "status"})
-    # A manager of an older release does not send it.
-    matches = status.get("planned_matches")
-    if matches is None:
-        return {}
-    if matches > CONFIRM_ABOVE_MATCHES:
-        would = f"{status['players']:,} players would have {matches:,} matches"
-        if not sys.stdin.isatty():
-            raise CommandError(f"{would}: add --yes to start the league")
-        confirm(f"{would}. Start the league?", "the league is not started")
-    # More players may register before the league starts.
-    return {"max_matches": max(matches, CONFIRM_ABOVE_MATCHES)}
 
 
 def _confirm(options: argparse.Namespace, question: str) -> None:
@@ -287,6 +282,8 @@ def _format(command: str, answer: dict[str, Any]) -> str:
             if answer.get("planned_matches")
             else []
         ),
+        # A manager of an older release does not send it.
+        *([f"free seats: {answer['free_seats']} (`league seats list`)"] if answer.get("free_seats") else []),
         *(
             [f"starts at {times.parse_timestamp(answer['starts_at']).astimezone():%Y-%m-%d %H:%M %Z}"]
             if "starts_at" in answer

@@ -6,19 +6,20 @@ import argparse
 import asyncio
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
 
 from leaguekit.cli import CommandError, read_input
 from leaguekit.cli.commands.operate import add_options, ids_in_range
-from leaguekit.cli.manager_client import ManagerClient, admin_token, naming_token_file
+from leaguekit.cli.manager_client import ManagerClient, adding_remedies, admin_token
 from leaguekit.cli.tables import csv_row, json_line, pluralize, table
 from leaguekit.protocol.plain_text import sanitize_line
 
 EXAMPLES = """examples:
   league seats new 30                   thirty codes, one per student; they are shown once
   league seats new --names roster.csv   one per line of the file: a name, and an e-mail address if there is one
-  league seats new --names roster.csv --csv > codes.csv       for a mail merge: seat, name, email, code
+  league seats new --names roster.csv --csv > codes-1.csv     for a mail merge: seat, name, email, code
   league seats list                     who has which seat
   league seats revoke S07               its code is no longer valid (the name or the code instead of S07 works, too)
   league seats revoke S13-S24 S30       several
@@ -27,12 +28,17 @@ A player registers with its code in the manager's URL: league player --manager '
 gives the same id, with a new token, at any time and from any machine. A player whose seat is revoked stays in the
 league: `league token rotate` voids its token, `league withdraw` removes it. A seat is required only with
 `league manager --require-seat`.
+Write to a new file each time (codes-2.csv): the shell empties a file also if the command is refused. Codes cannot be
+shown again: revoke the seats whose codes are lost, and make new ones.
 The first line of a roster may have the names of the columns, in any order: name and email. Names and e-mail addresses
 are shown to the operator only. A person who has a seat already gets another one only with --again. The CSV files of
 `league export` and `league report` have the seat and the e-mail address of each player. CSV is in UTF-8: in Excel, open
 it with Data > From Text/CSV.
 """
 MAX_PERSON_LENGTH = 200
+# The name of a column of a roster, such as "name", "Last name" or "E-mail address".
+_HEAD = re.compile(r"(.* )?name|(e-?)?mail( address)?")
+_IN_QUOTES = "put the name in quotes"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     params = _params(options) | {"admin_token": admin_token(options)}
-    with naming_token_file(options):
+    with adding_remedies(options):
         answer = asyncio.run(_send(options, params))
     print(json_line(answer) if options.json else _as_text(options, answer))
     return 0
@@ -109,21 +115,36 @@ def _read_roster(path: Path) -> list[tuple[str, str]]:
     rows = [(line, row) for line, row in rows if any(row)]
     if not rows:
         raise CommandError(f"{path} has no names: write one per line")
+    columns = 2
     name_at, email_at = 0, 1
     heads = [head.casefold() for head in rows[0][1]]
-    if "name" in heads:
+    if any(_HEAD.fullmatch(head) for head in heads):
         # "E-Mail", "email" or "e-mail address".
+        unknown = [head for head in rows[0][1] if head and head.casefold() != "name" and "mail" not in head.casefold()]
+        if unknown or "name" not in heads:
+            fault = f"unknown column {', '.join(unknown)}" if unknown else "there is no column name"
+            raise CommandError(sanitize_line(f"{path}: line {rows[0][0]}: {fault}; known are name and email"))
+        columns = len(heads)
         name_at, email_at = (
             heads.index("name"),
-            next((at for at, head in enumerate(heads) if "mail" in head), len(heads)),
+            next((at for at, head in enumerate(heads) if "mail" in head), columns),
         )
         rows = rows[1:]
-    people = []
+    people: list[tuple[str, str]] = []
+    lines: dict[str, int] = {}
     for line, row in rows:
+        where = f"{path}: line {line}"
+        if any(row[columns:]):
+            fault = f"has {len(row)} columns, but known are name and email; got {', '.join(row)}"
+            raise CommandError(sanitize_line(f"{where} {fault}. If a name has a comma, {_IN_QUOTES}"))
         name, email = (row[at] if at < len(row) else "" for at in (name_at, email_at))
         if not name or len(name) > MAX_PERSON_LENGTH or len(email) > MAX_PERSON_LENGTH or ("@" not in email and email):
             wanted = "a name and an e-mail address, such as Ada Lovelace,ada@example.org"
-            raise CommandError(sanitize_line(f"{path}: line {line} must have {wanted}; got {', '.join(row)}"))
+            remedy = f"If a name has a comma, {_IN_QUOTES}"
+            raise CommandError(sanitize_line(f"{where} must have {wanted}; got {', '.join(row)}. {remedy}"))
+        who = email or name
+        if (first := lines.setdefault(who.casefold(), line)) != line:
+            raise CommandError(sanitize_line(f"{where}: {who} is also on line {first}"))
         people.append((name, email))
     return people
 
@@ -134,6 +155,8 @@ def _as_text(options: argparse.Namespace, answer: dict[str, Any]) -> str:
         seats = [one for one in seats if one["id"] in answer["revoked"]]
         if not seats:
             return "\n".join(_done(answer)).strip()
+    # Revoked seats come last.
+    seats = sorted(seats, key=lambda one: one.get("state") == "revoked")
     if not seats:
         return "There are no seats; `league seats new 30` makes some."
     columns = {"seat": "id", "name": "name", "email": "email"}

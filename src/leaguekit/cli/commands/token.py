@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from leaguekit.cli.commands.operate import add_options
-from leaguekit.cli.manager_client import admin_token, call, naming_token_file
+from leaguekit.cli.manager_client import adding_remedies, admin_token, call
 from leaguekit.cli.tables import json_line
 
 EXAMPLES = """examples:
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     if options.admin or options.referee_code:
         command += "_admin" if options.admin else "_referee_code"
     params = {"command": command, "admin_token": admin_token(options), "agent_id": options.agent_id or ""}
-    with naming_token_file(options):
+    with adding_remedies(options):
         answer = call(options.manager, params)
     print(json_line(answer) if options.json else _as_text(answer))
     return 0
