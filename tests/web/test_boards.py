@@ -220,7 +220,7 @@ def test_a_match_that_has_not_begun_says_when_it_does_and_how_its_players_have_p
         visit = Visit(browser, base)
         page = visit.open("matches/R2M1")
         main = page.locator("main")
-        expect(main).to_contain_text("Its round begins after round 1.")
+        expect(main).to_contain_text("Round 2 begins when round 1 is over.")
         for side in ("#1: 1 won, 0 drawn, 0 lost", "#2: 0 won, 0 drawn, 1 lost"):
             expect(page.locator(".sides")).to_contain_text(side)
         assert sorted(page.locator(".sides .marks [aria-hidden]").all_text_contents()) == ["L", "W"]

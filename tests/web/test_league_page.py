@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from leaguekit.league import commands
 from leaguekit.protocol.messages import MatchProgress
+from leaguekit.web.rows import winner_of
 from tests.league.play import BY_ID, Play, drawn
 from tests.web.browsing import DESK, PHONE, Visit, chromium, served
 from tests.web.test_pictures import reported
@@ -224,6 +225,7 @@ def test_the_reader_s_own_player_stays_in_the_table_on_a_wall_and_its_match_is_t
         expect(page.locator(".playing .picture")).to_have_count(6)
         page.locator(f"tr[data-key={followed}] .star").click()
         # It is marked wherever its name is.
+        expect(page.locator(".next li").first).to_contain_text(play.league.players[followed].meta.display_name)
         for part in (".playing", ".next", ".results", "tr.own"):
             shown = page.locator(f"{part} [data-agent={followed}]").first
             assert shown.evaluate("one => getComputedStyle(one).backgroundColor") == "rgb(255, 243, 196)"
@@ -297,6 +299,9 @@ def test_a_match_in_play_shows_who_thinks_and_one_that_is_held_waits_for_the_ope
         )
     with served(play.log, play.settings, tmp_path, reports) as base:
         visit = Visit(browser, base)
+        expect(visit.open("agents").locator("main > .notice")).to_contain_text(
+            "The league waits for the operator: Agent"
+        )
         page = visit.open()
         asked = page.locator(".playing .asked")
         expect(asked).to_have_count(len(others))
@@ -313,6 +318,10 @@ def test_a_match_in_play_shows_who_thinks_and_one_that_is_held_waits_for_the_ope
         expect(page.locator("main")).to_contain_text("Next: round 2, against")
         expect(page.locator("main")).to_contain_text("it waits for the operator")
         expect(page.locator("main")).to_contain_text("Last: ")
+        form = page.locator("section[aria-labelledby=played] .score [aria-hidden]")
+        player = play.match(held).a
+        (last,) = (match for match in play.league.matches.values() if match.has_ended and player in match.players)
+        expect(form).to_have_text([{player: "W", None: "D"}.get(winner_of(last), "L")])
         visit.ended()
 
 
@@ -389,7 +398,7 @@ def test_times_are_those_of_the_reader_and_name_the_zone(browser: Browser, tmp_p
         session = visit.page.context.new_cdp_session(visit.page)
         session.send("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Tokyo"})
         page = visit.open()
-        expect(page.locator("footer")).to_have_text("Times are those of Asia/Tokyo (GMT+9).")
+        expect(page.locator("footer")).to_have_text("All times: Asia/Tokyo (GMT+9)")
         # It was 10:30 in Greenwich.
         expect(page.locator(".opening time")).to_have_text("15 Jan 2025, 19:30 GMT+9")
         expect(page.locator(".log time").first).to_contain_text("15 Jan, 19:30:")

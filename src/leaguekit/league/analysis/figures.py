@@ -275,10 +275,13 @@ def _champion_sentences(
 ) -> Iterator[str]:
     if chance is None:
         return
+    is_over = league.state == "LEAGUE_COMPLETED"
+    if not is_over and lines[0].shown_rank == lines[1].shown_rank:
+        return
     first = lines[0].player_id
-    leader = f"The {'champion' if league.state == 'LEAGUE_COMPLETED' else 'leader'}, {first},"
-    alike = f"if all were equally strong, one of them would do so well {_frequency(chance, 'up to ')}."
-    yield f"{leader} {'can' if chance < SIGNIFICANCE_LEVEL else 'cannot'} be distinguished from chance: {alike}"
+    leader = f"the first place of the {'champion' if is_over else 'leader'}, {first}"
+    alike = f"among players who are all alike, one does so well {_frequency(chance, 'up to ')}."
+    yield f"Chance alone {'hardly explains' if chance < SIGNIFICANCE_LEVEL else 'may explain'} {leader}: {alike}"
     if _luck_sentence(league):
         return
     second = lines[1].player_id
@@ -339,8 +342,8 @@ def _replaced_move_sentences(league: League) -> Iterator[str]:
 
 def _frequency(chance: float, at_most: str = "") -> str:
     """A probability in words. With ``at_most`` it is an upper bound, and the true one may be far below."""
-    if chance > 0.99 and not at_most:
-        return "in nearly every such league"
+    if chance > 0.99:
+        return "perhaps in every such league" if at_most else "in nearly every such league"
     if chance < 0.001:
         return "in fewer than 1 of 1,000 such leagues"
     if chance < 0.01:

@@ -126,7 +126,7 @@ function one(main, data, live) {
     data.record && record(data),
     data.record && live && soon(data, live),
     data.to_fix.length > 0 && fixes,
-    matches("played", agent.role === "player" ? "Matches played" : "Matches refereed", data.played, data.total_played),
+    matches("played", agent.role === "player" ? "Matches played" : "Matches refereed", data.played, data.total_played, agent.id),
     matches("to-come", agent.playing.length > 0 ? "Matches in play and to come" : "Matches to come", data.to_come, data.total_to_come),
     data.to_fix.length === 0 && fixes,
     errors(data),
@@ -163,7 +163,7 @@ function record({ record: row, counts, moves }) {
     ),
     counts && tile("Answered", `${counts.answered} of ${counts.asked}`),
     counts && tile("In time", inTime(counts)),
-    moves && tile("Moves, by its own statement", origins(moves)),
+    moves && tile("Moves, as it states", origins(moves)),
   );
 }
 
@@ -255,12 +255,12 @@ const times = ({ times: own, times_bounds: bounds }, width) =>
     timesChart(own, bounds, width),
   );
 
-const matches = (id, heading, found, total) =>
+const matches = (id, heading, found, total, of = null) =>
   total > 0 &&
   h(
     "section",
     { "aria-labelledby": id },
     h("h2", { id }, heading, h("span.count", total)),
-    matchTable(heading, found),
+    matchTable(heading, found, {}, of),
     total > found.length && h("p.soft", `${found.length} of ${total} are shown.`),
   );

@@ -34,12 +34,17 @@ export const withMatches = (sentence, { playing, upcoming, results: ended }) =>
     return place % 2 ? h("a", { href: `#/matches/${part}` }, part) : part;
   });
 
+// Whether the reader's own player is in a match.
+function ownIn({ league }) {
+  const id = followed(league);
+  return ({ a, b }) => a.id === id || b.id === id;
+}
+
 // In play
 
 export function inPlay(live) {
   const ranks = ranksOf(live);
-  const id = followed(live.league);
-  const isOwn = (match) => match.a.id === id || match.b.id === id;
+  const isOwn = ownIn(live);
   const sum = (match) => [match.a, match.b].reduce((all, { id: one }) => all + (live.standings[one]?.rank ?? 1000), 0);
   // The match of one's own player, then the best players with a board.
   const matches = Object.values(live.playing).sort(
@@ -101,7 +106,8 @@ export const stageOrMissing = (match) => {
 
 export function next(live) {
   const { league } = live;
-  const matches = Object.values(live.upcoming ?? {});
+  const isOwn = ownIn(live);
+  const matches = Object.values(live.upcoming ?? {}).sort((one, other) => isOwn(other) - isOwn(one));
   const ranks = ranksOf(live);
   const ofRound = matches[0]?.round_id ?? league.round;
   // The pairings of a round that was drawn are shown above.
@@ -126,17 +132,20 @@ function whatIsNext(live, matches, ofRound) {
   if (paused) return "The league is paused by its operator.";
   if (starts && isAhead(starts)) return [`Round ${round} begins in `, countdown(starts), "."];
   if (round === 0 && matches.length === 0) return "The first round is being drawn.";
-  if (ofRound > round) return round ? `Round ${ofRound}, as soon as round ${round} is over${lastRound(live)}:` : `Round ${ofRound}:`;
+  if (ofRound > round) return round ? [`Round ${ofRound}, as soon as round ${round} is over`, lastRound(live), ":"] : `Round ${ofRound}:`;
   if (matches.length > 0 && matches.every((match) => match.status === "held")) return `The rest of round ${round}:`;
   if (matches.length > 0) return `More of round ${round}, as soon as a referee is free:`;
   return drawsMore ? `Round ${round + 1} is drawn when round ${round} is over.` : "This is the last round.";
 }
 
-// How long the round before this one took, if its announcement is among the latest news.
+// When this round ends if it takes as long as the one before, or how long that took. Empty if its announcement is not among
+// the latest news.
 function lastRound({ news, league: { round } }) {
   const announced = Object.values(news).filter((one) => one.event === "RoundAnnounced");
   const [before, last] = announced.sort((one, other) => one.number - other.number).slice(-2);
   const seconds = last ? (Date.parse(last.at) - Date.parse(before.at)) / 1000 : 0;
+  const end = new Date(Date.parse(last?.at) + 1000 * seconds);
+  if (seconds >= 1 && isAhead(end)) return [" (at about ", moment(end.toISOString()), `, if it takes as long as round ${round - 1})`];
   return seconds < 1 ? "" : ` (round ${round - 1} took ${roughly(seconds)})`;
 }
 
@@ -254,7 +263,7 @@ function ownTime(live, { round_id: number, status }) {
   const { round, starts_at: starts, paused } = live.league;
   if (paused) return "; the league is paused";
   if (status === "held") return "; it waits for the operator";
-  if (number > round) return `; it begins when round ${number - 1} is over${lastRound(live)}`;
+  if (number > round) return [`; it begins when round ${number - 1} is over`, number === round + 1 && lastRound(live)];
   return starts && isAhead(starts) ? ["; it begins in ", countdown(starts), ", at ", moment(starts)] : "; it begins as soon as a referee is free";
 }
 

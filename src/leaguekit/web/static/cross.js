@@ -22,7 +22,7 @@ export function render(main, found) {
     h("h1", { tabindex: "-1" }, "Everybody against everybody"),
     h(
       "p.soft",
-      "What the player of the row made of the match: 1 won, ½ drawn, 0 lost, + won and − lost without play. ",
+      "How the match ended for the player of the row: 1 won, ½ drawn, 0 lost, + won and − lost without play. ",
       "Each is a link to its match.",
     ),
     found.total > MAX_ROWS && windows(found),

@@ -43,8 +43,8 @@ function ratings({ players, total }) {
     h("h2", { id: "ratings" }, "Ratings"),
     h(
       "p.soft.small",
-      "Fitted over all matches that were played out: 0 is the average of this league, 400 more are ten wins for each ",
-      "loss. So far off as the line reaches can a rating be by chance alone.",
+      "From all matches that were played out: 0 is the average of this league, and a player rated 400 above another wins ",
+      "ten times for each loss. The line shows how far off a rating may be by chance alone.",
     ),
     players.length === 0
       ? h("p.soft", "Nobody is in the table yet.")

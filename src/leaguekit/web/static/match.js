@@ -138,7 +138,7 @@ function due(match, league) {
   let when = "It begins as soon as a referee and both players are free.";
   if (match.status === "held") when = "It waits for the operator.";
   else if (league.paused) when = "The league is paused by its operator.";
-  else if (rounds > 0) when = `Its round begins after round ${match.round_id - 1}. Now round ${league.round} is played.`;
+  else if (rounds > 0) when = `Round ${match.round_id} begins when round ${match.round_id - 1} is over.`;
   else if (league.starts_at && isAhead(league.starts_at)) when = ["It begins in ", countdown(league.starts_at), "."];
   return h("p.notice", when);
 }
@@ -170,7 +170,7 @@ const stated = ({ match, moves }) =>
       moves[agent.id].replaced > 0 ? "p.notice" : "p.soft.small",
       "Moves of ",
       name(agent.name),
-      `, by its own statement: ${origins(moves[agent.id])}`,
+      `, as it states: ${origins(moves[agent.id])}`,
       moves[agent.id].reason && [". The first was replaced because ", h("q", { dir: "auto" }, moves[agent.id].reason)],
     ),
   );
@@ -293,12 +293,12 @@ function draw({ draw: found, computed: digest }) {
 function verified(found, isDrawn, isTechnical) {
   const line = (is, good, not) => h("li", { class: is ? "good" : "soft" }, is ? `✓ ${good}` : `– ${not}`);
   return [
-    h("h3", "Played again by the manager"),
+    h("h3", "Checked by the manager"),
     h(
       "ul.checks",
       line(
         found.replayed,
-        "the rules make this result of these choices",
+        "these choices lead to this result by the rules",
         isTechnical ? "a technical loss does not follow from choices" : "the rules could not be applied again",
       ),
       isDrawn && line(found.opened, "the draw is the one that was committed to", "there is no commitment to open"),

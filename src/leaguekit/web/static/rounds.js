@@ -1,6 +1,7 @@
 // The rounds, and one of them with all its matches.
 
 import { h, matchLink, show, table, withNames, agentLabel } from "./elements.js";
+import { form } from "./standings.js";
 import { moment, plural, score, statusOf } from "./words.js";
 
 const MAX_MATCHES = 200;
@@ -71,8 +72,16 @@ function matches({ round, rests, byes, points, matches: list, total }, view) {
   ];
 }
 
-// With the points of the players, if they are known.
-export function matchTable(caption, list, points = {}) {
+// The mark of a match that has ended for one of its players; empty for its referee.
+function markFor({ a, b, winner, result }, id) {
+  if (!result || (id !== a.id && id !== b.id)) return "";
+  const isTechnical = result === "TECHNICAL_LOSS";
+  if (winner === id) return isTechnical ? "+" : "1";
+  return isTechnical ? "-" : winner === null ? "½" : "0";
+}
+
+// With the points of the players, if they are known, and how the matches ended for one of them.
+export function matchTable(caption, list, points = {}, of = null) {
   const side = (match, agent) => h(
     "span",
     { class: match.winner === agent.id ? "winner" : null },
@@ -87,7 +96,7 @@ export function matchTable(caption, list, points = {}) {
       cells: [
         matchLink(match.match_id),
         side(match, match.a),
-        score(match),
+        [form(markFor(match, of)), " ", score(match)],
         side(match, match.b),
         match.reason ? withNames(match.reason, match.a, match.b) : h("span.soft", statusOf(match)),
       ],

@@ -19,6 +19,7 @@ export function standings(live, rows) {
   const shown = sorted(found(allRows(live, rows, wanted), wanted), columns);
   const { first, part } = isWall() ? wallPage(shown) : { first: 0, part: shown };
   const more = league.players - rows.length;
+  const hasPoints = league.view !== "bracket" && !league.ranked_by;
   return h(
     "section.standings",
     { "aria-labelledby": "standings" },
@@ -31,7 +32,7 @@ export function standings(live, rows) {
       tools(wanted),
     ),
     (league.champion || league.view !== "bracket") && certainty(live, rows),
-    h("p.small.soft", `The order: ${league.order}.`),
+    h("p.small.soft", `The order: ${league.order}.`, hasPoints && " A win is 3 points, a draw 1."),
     wanted && shown.length === 0 && h("p.soft", `No player has “${wanted}” in its name.`),
     shown.length > 0 && table(
       heading,

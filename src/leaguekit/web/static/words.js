@@ -123,7 +123,7 @@ let ahead = 0;
 export const setClock = (now) => {
   ahead = Date.parse(now) - Date.now();
 };
-const left = (until) => (Date.parse(until) - Date.now() - ahead) / 1000;
+const left = (until) => (new Date(until) - Date.now() - ahead) / 1000;
 
 export const isAhead = (at) => left(at) > 0;
 
