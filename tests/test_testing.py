@@ -6,6 +6,7 @@ import asyncio
 import re
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from traceback import extract_tb
@@ -126,6 +127,20 @@ def test_a_strategy_that_does_not_return_fails_the_test_and_shows_its_line(
         play_match(choose)
     assert failed.value.__cause__ is not None
     assert extract_tb(failed.value.__cause__.__traceback__)[0].name == choose.__name__
+
+
+def test_a_strict_match_does_not_wait_for_moves_after_the_first_replaced_one() -> None:
+    moves = iter((None, endless))
+
+    def choose(ctx: Context) -> Any:
+        move = next(moves, None)
+        return move(ctx) if move else ctx.valid_options[0] if ctx.view["board"].strip(".") else "illegal"
+
+    began = time.monotonic()
+    with pytest.raises(StrategyFailed, match="'illegal'"):
+        play_match(choose, game="tic_tac_toe")
+    assert next(moves, None) is None
+    assert time.monotonic() - began < move_limit.MOVE_SECONDS
 
 
 def test_the_first_ctrl_c_ends_a_strategy_where_it_is() -> None:

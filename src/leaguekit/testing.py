@@ -166,7 +166,9 @@ def play_league(
         raise ValueError(f"a league needs at least two players, got {len(players)}")
     named_players = {name: _make_player(entrant, name, game) for name, entrant in players.items()}
     with _logged_unless(strict):
-        played = _run_in_virtual_time(seed, lambda network: network.play_league(named_players, game, seed))
+        played = _run_in_virtual_time(
+            seed, lambda network: network.play_league(named_players, game, seed), strict=strict
+        )
     for name, replaced in played.replaced.items():
         if strict and replaced:
             raise StrategyFailed(name, replaced) from replaced[0].error
@@ -183,7 +185,7 @@ def _play_series(
     try:
         with _logged_unless(strict):
             return _run_in_virtual_time(
-                seed, lambda network: network.play_series(pair, game, seed, roles, strict=strict)
+                seed, lambda network: network.play_series(pair, game, seed, roles, strict=strict), strict=strict
             )
     except StrategyFailed as failed:
         # Without the frames below, which say nothing about the strategy.
@@ -216,6 +218,11 @@ class _TestNetwork:
         self._loop = loop
         self._files = MemoryFiles(SimulatedDisk(), Process(loop, "test"))
         self._random = Random(seed)  # noqa: S311 - it must be reproducible
+        self._players: list[PlayerAgent] = []
+
+    def has_replaced(self) -> bool:
+        """Whether a move of a player had to be replaced."""
+        return any(player.replaced for player in self._players)
 
     def _world(self) -> World:
         return World(
@@ -234,6 +241,7 @@ class _TestNetwork:
             name: friendly_match.unregistered_player(player, self._world(), name, _url(name), seed=seed)
             for name, player in pair.items()
         }
+        self._players = [*agents.values()]
         for name, agent in agents.items():
             self._network.listen(_url(name), agent.handle)
         played = []
@@ -286,7 +294,8 @@ class _TestNetwork:
             name: PlayerAgent(player, self._world(), MANAGER_URL, _url(own_id), seed=seed, wanted_id=own_id)
             for own_id, (name, player) in zip(map(player_id, count(1)), players.items(), strict=False)
         }
-        all_agents: list[Agent] = [referee, *agents.values()]
+        self._players = [*agents.values()]
+        all_agents: list[Agent] = [referee, *self._players]
         try:
             async with asyncio.timeout(MAX_LEAGUE_SECONDS):
                 for agent in all_agents:
@@ -305,14 +314,17 @@ class _TestNetwork:
         )
 
 
-def _run_in_virtual_time(seed: int, work: Callable[[_TestNetwork], Coroutine[Any, Any, T]]) -> T:
+def _run_in_virtual_time(seed: int, work: Callable[[_TestNetwork], Coroutine[Any, Any, T]], *, strict: bool) -> T:
     """Do some work with a new network in virtual time."""
-    with asyncio.Runner(loop_factory=ProcessLoop) as runner, move_timeout(*CALLERS):
+    with asyncio.Runner(loop_factory=ProcessLoop) as runner:
         loop = runner.get_loop()
         if not isinstance(loop, ProcessLoop):
             raise TypeError("time is not virtual here")
-        # With runner.run, the first Ctrl-C would not reach a strategy that does not return.
-        return loop.run_until_complete(work(_TestNetwork(loop, seed)))
+        network = _TestNetwork(loop, seed)
+        # The first replaced move fails a strict test: it does not wait for the later moves.
+        with move_timeout(*CALLERS, is_ending=lambda: strict and network.has_replaced()):
+            # With runner.run, the first Ctrl-C would not reach a strategy that does not return.
+            return loop.run_until_complete(work(network))
 
 
 def _url(own_id: str) -> str:
