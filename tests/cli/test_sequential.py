@@ -49,8 +49,8 @@ def test_at_the_limit_nothing_is_decided(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_games_that_are_all_alike_are_called_so(tmp_path: Path) -> None:
     done = with_authors(tmp_path, "--until", "sprt=0,30", "--strategies", "always_even,always_even")
-    assert done.stdout.startswith("Decided after 427 pairs of games: ")
-    assert "All pairs scored alike" in done.stdout
+    assert done.stdout.startswith("All pairs scored alike. ")
+    assert "\nDecided after 427 pairs of games: " in done.stdout
 
 
 def test_replaced_moves_are_told(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_replaced_moves_are_told(tmp_path: Path) -> None:
 def test_a_strategy_that_must_be_awaited_is_refused(tmp_path: Path) -> None:
     done = with_authors(tmp_path, "--until", "sprt=0,30", "--strategies", "authors:awaits,random")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("league simulate: the strategy of authors:awaits is asynchronous")
+    assert done.stderr.startswith("league simulate: the strategy authors:awaits is asynchronous")
 
 
 def test_ctrl_c_shows_what_is_known_so_far(tmp_path: Path) -> None:

@@ -417,7 +417,7 @@ def test_a_strategy_that_must_be_awaited_is_refused(tmp_path: Path) -> None:
     done = with_authors(tmp_path, "--strategies", "authors:awaits")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "league simulate: the strategy of awaits 1 is asynchronous, and only plain functions can be asked here\n"
+        "league simulate: the strategy authors:awaits is asynchronous, and only plain functions can be asked here\n"
     )
 
 
@@ -448,7 +448,7 @@ def test_one_ctrl_c_ends_a_strategy_that_does_not_return_and_names_its_line(tmp_
     done = with_authors(tmp_path, "--strategies", "authors:hangs,random")
     line = AUTHORS.splitlines().index("    while True: ctx.random.random()") + 1
     assert done.returncode == 130
-    why = rf"the strategy of hangs \d had chosen no move when Ctrl-C was pressed \(line {line} of authors\.py\)\n"
+    why = rf"the strategy authors:hangs had chosen no move when Ctrl-C was pressed \(line {line} of authors\.py\)\n"
     assert re.fullmatch(why, done.stderr)
     assert done.stdout == "Interrupted: 0 of 100 leagues are over, and only they count.\n"
 

@@ -209,7 +209,7 @@ def test_a_strategy_that_must_be_awaited_cannot_be_asked() -> None:
     async def choose(ctx: Context) -> Any:
         return ctx.valid_options[0]
 
-    with pytest.raises(UnusableStrategy, match="the strategy of Player 1 is asynchronous"):
+    with pytest.raises(UnusableStrategy, match="the strategy Player 1 is asynchronous"):
         offline("even_odd", (choose, "random")).play(1)
 
 
@@ -221,7 +221,7 @@ def test_a_strategy_that_does_not_return_is_named_with_the_line(monkeypatch: pyt
                 ctx.random.random()
 
     monkeypatch.setattr(move_limit, "MOVE_SECONDS", 0.25)
-    why = rf"the strategy of Player 1 took longer than 0.25 s for a move \(line \d+ of {Path(__file__).name}\)"
+    why = rf"the strategy Player 1 took longer than 0.25 s for a move \(line \d+ of {Path(__file__).name}\)"
     with move_timeout(CALLER), pytest.raises(UnusableStrategy, match=why):
         offline("even_odd", (choose, "random")).play(1)
 

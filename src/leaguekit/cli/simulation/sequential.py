@@ -79,6 +79,11 @@ def _so_far(test: SequentialTest) -> str:
 def _sentences(names: tuple[str, str], paired: PairedTest, luck: str, *, is_limit: bool) -> Iterator[str]:
     first, second = names
     test, decision = paired.test, paired.decision
+    if test.count in test.pairs:
+        yield (
+            "All pairs scored alike. If neither the game nor the strategies use chance, every pair is the same, and "
+            "the interval below means nothing: one pair says as much."
+        )
     low, high = (_elo(elo).removeprefix("+") for elo in (test.low, test.high))
     pairs, rate = pluralize(test.count, "pair"), f"{100 * ERROR_RATE:.0f}"
     if decision == "above_low":
@@ -99,8 +104,6 @@ def _sentences(names: tuple[str, str], paired: PairedTest, luck: str, *, is_limi
     )
     counts = ", ".join(map(str, reversed(test.pairs)))
     yield f"{first} scored {test.share:.1%}, a draw as half. Pairs with a score of 2, 1½, 1, ½ and 0: {counts}."
-    if test.count in test.pairs:
-        yield "All pairs scored alike. If neither the game nor the strategies use chance, every pair is the same."
     if luck:
         yield luck
 

@@ -87,7 +87,7 @@ class Comparison:
         self._numbers = [self.names.index(one.name) for one in self._named]
         # For each seat, the entrants that can take it.
         self._entrants = [
-            [Entrant(f"{name.rpartition(':')[2]} {seat}", strategy) for name, strategy in self._named]
+            [one._replace(name=f"{one.name.rpartition(':')[2]} {seat}", strategy_name=one.name) for one in self._named]
             for seat in range(1, players + 1)
         ]
         # For each seat, the index of the entrant that has it.

@@ -51,10 +51,11 @@ OnResult = Callable[[str, MatchResult], None]
 
 
 class Entrant(NamedTuple):
-    """A participant: its name in the table, and its strategy."""
+    """A participant: its name in the table, its strategy, and the name of the strategy if it is another."""
 
     name: str
     strategy: Strategy
+    strategy_name: str = ""
 
 
 class Player(Struct):
@@ -65,6 +66,8 @@ class Player(Struct):
     strategy: Strategy
     random: KeyedRandom
     row: Row
+    # For errors.
+    strategy_name: str
     history: list[PastMatch] = []
     # The number of matches against each opponent. It is not counted in a single round-robin.
     met: dict[str, int] = {}
@@ -130,7 +133,12 @@ class OfflineLeague:
         self._cache = MatchCache(self.game, max_bytes)
         self.players = {
             (one := player_id(number)): Player(
-                one, entrant.name, entrant.strategy, KeyedRandom(), Row(one, entrant.name)
+                one,
+                entrant.name,
+                entrant.strategy,
+                KeyedRandom(),
+                Row(one, entrant.name),
+                entrant.strategy_name or entrant.name,
             )
             for number, entrant in enumerate(entrants, start=1)
         }
@@ -161,7 +169,8 @@ class OfflineLeague:
     def assign_seats(self, entrants: Sequence[Entrant]) -> None:
         """Give the seats to the same entrants in another order. This takes effect in the next league."""
         for player, entrant in zip(self.players.values(), entrants, strict=True):
-            player.name, player.strategy = entrant
+            player.name, player.strategy = entrant.name, entrant.strategy
+            player.strategy_name = entrant.strategy_name or entrant.name
 
     def play(self, seed: int, on_result: OnResult | None = None) -> list[Standing]:
         """Play the league of a seed, and call ``on_result`` with each result. Returns the final table."""
@@ -291,7 +300,7 @@ class OfflineLeague:
             return self._judge(player, StrategyResult(error=error), ctx, turn)
         except MoveTooSlow as error:
             fault = "had chosen no move when Ctrl-C was pressed" if is_interrupted() else f"{error} for a move"
-            raise UnusableStrategy(f"the strategy of {player.name} {fault}{_line_of(error)}") from None
+            raise UnusableStrategy(f"the strategy {player.strategy_name} {fault}{_line_of(error)}") from None
         # A fast path: a move is nearly always the same text as an option, or one of the very objects that were offered.
         options = question.valid_options
         if type(move) is str and move in options:
@@ -321,7 +330,7 @@ class OfflineLeague:
         if iscoroutine(thought.move):
             thought.move.close()
             raise UnusableStrategy(
-                f"the strategy of {player.name} is asynchronous, and only plain functions can be asked here"
+                f"the strategy {player.strategy_name} is asynchronous, and only plain functions can be asked here"
             )
         options = turn.options
         decision = decision_from(thought, ctx, options)
