@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from leaguekit.games.base import SIDES, Outcome
@@ -82,11 +85,19 @@ def test_a_view_shows_the_whole_position() -> None:
         assert [GAME.position(GAME.view(position, side)) for side in (*SIDES, None)] == [position] * 3
 
 
+NOT_TEXTS = "it must be 6 texts of 7 characters, each R, Y or ., the top row first"
+
+
 @pytest.mark.parametrize(
-    "board", [None, [], ["......."] * 5, [*["......."] * 5, "YY....."], ["R......", *["......."] * 5], ["x......"] * 6]
+    ("board", "why"),
+    [
+        *((board, NOT_TEXTS) for board in (None, [], ["......."] * 5, ["x......"] * 6)),
+        ([*["......."] * 5, "YY....."], "R began, so there must be as many R as Y, or one more; there are 0 R and 2 Y"),
+        (["R......", *["......."] * 5], "a disc is above a free cell"),
+    ],
 )
-def test_what_is_not_a_board_is_refused(board) -> None:
-    with pytest.raises(ValueError, match=r"^cannot read the board"):
+def test_what_is_not_a_board_is_refused_with_the_reason(board: Any, why: str) -> None:
+    with pytest.raises(ValueError, match=rf"^cannot read the board .*: {re.escape(why)}$"):
         GAME.position({"board": board})
 
 

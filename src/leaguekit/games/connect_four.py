@@ -149,15 +149,20 @@ class ConnectFour(Game[Position]):
         board = view.get("board")
         bits = dict.fromkeys((*DISCS.values(), FREE), 0)
         if not (isinstance(board, list) and len(board) == ROWS and all(map(_is_row, board))):
-            raise ValueError(f"cannot read the board {reprlib.repr(board)}")
+            why = f"it must be {ROWS} texts of {COLUMNS} characters, each R, Y or ., the top row first"
+            raise ValueError(f"cannot read the board {reprlib.repr(board)}: {why}")
         for row, discs in zip(reversed(range(ROWS)), board, strict=True):
             for place, disc in zip(PLACES, discs, strict=True):
                 bits[disc] |= 1 << place + row
         a, b = bits["R"], bits["Y"]
         turn = (a | b).bit_count()
-        # A began. No disc is above a free cell: in each column the discs are the lowest bits.
-        if a.bit_count() - b.bit_count() not in (0, 1) or ((a | b) + sum(BOTTOM)) & (a | b):
-            raise ValueError(f"cannot read the board {reprlib.repr(board)}")
+        reds, yellows = a.bit_count(), b.bit_count()
+        if reds - yellows not in (0, 1):
+            why = f"R began, so there must be as many R as Y, or one more; there are {reds} R and {yellows} Y"
+            raise ValueError(f"cannot read the board {reprlib.repr(board)}: {why}")
+        # In each column the discs are the lowest bits.
+        if ((a | b) + sum(BOTTOM)) & (a | b):
+            raise ValueError(f"cannot read the board {reprlib.repr(board)}: a disc is above a free cell")
         return Position(a, b, turn) if turn % 2 == 0 else Position(b, a, turn)
 
 
