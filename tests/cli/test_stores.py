@@ -399,8 +399,12 @@ def test_moves_of_other_games_are_told(command: Command, tmp_path: Path) -> None
     path = played("tic_tac_toe", "random", "random").store(tmp_path / "league.db")
     out = command("replay", path, "R1M1").out
     assert "GAME_MOVE_CALL: place_mark, one of [0,1,2,3,4,5,6,7,8] until" in out
-    assert "from P01   GAME_MOVE_RESPONSE: " in out
+    moves = re.findall(r"from (P0\d)   GAME_MOVE_RESPONSE: (\d)", out)
+    assert len(moves) >= 5
     assert "Draw:" not in out
+    cells = dict.fromkeys("012345678", "·") | {move: "XO"[player != moves[0][0]] for player, move in moves}
+    rows = [" ".join(cells[str(row + column)] for column in range(3)) for row in (0, 3, 6)]
+    assert "\n\n  " + "\n  ".join(rows) + "\n" in out
 
 
 def test_the_seed_of_a_game_with_chance_is_told_with_what_opens_it(command: Command, tmp_path: Path) -> None:

@@ -10,8 +10,11 @@ import msgspec
 from msgspec import UNSET
 
 from leaguekit.cli import CommandError, stores
+from leaguekit.cli.boards import plain_lines
 from leaguekit.cli.tables import json_line
+from leaguekit.games import find_game
 from leaguekit.games.base import DEFAULT_GAME, Moves
+from leaguekit.games.pictures import game_picture, name_players
 from leaguekit.league import events as e
 from leaguekit.league.audit.transcripts import check_transcript
 from leaguekit.league.evidence import read_evidence
@@ -32,8 +35,8 @@ EXAMPLES = """examples:
   league replay league.db R2M3
   league replay R2M3 --json             one JSON object: events, transcript, and what was verified
 
-It prints the match's events, every message that its referee sent and received, the ruling with its evidence, and
-whether the draw is the one that was committed to. Only referees of leaguekit deliver the messages.
+It prints the match's events, every message that its referee sent and received, the last board, the ruling with its
+evidence, and whether the draw is the one that was committed to. Only referees of leaguekit deliver the messages.
 """
 
 
@@ -125,9 +128,18 @@ class _MatchHistory(NamedTuple):
             yield "  Nothing has happened yet."
         yield from self._transcript_text()
         if (recorded := self._last_report) is not None:
+            yield from self._last_board(recorded)
             yield from _ruling(recorded, self.league.settings.game_type)
         if (judgement := self._judgement()) is not None:
             yield from _verified(judgement)
+
+    def _last_board(self, recorded: e.ResultRecorded) -> Iterator[str]:
+        """The board at the end, if the game has a picture of one."""
+        position, game = recorded.result.details.position, find_game(self.league.settings.game_name)
+        picture = game_picture(game, position) if game is not None and position else None
+        if picture is not None and picture["kind"] != "cards":
+            yield ""
+            yield from (f"  {line}" for line in plain_lines(name_players(picture, *self.match.players)))
 
     def _transcript_text(self) -> Iterator[str]:
         transcript, recorded = self.transcript, self._last_report
