@@ -58,6 +58,7 @@ def test_the_tables_show_strategies_pairs_and_differences(capsys: pytest.Capture
     )
     # A correction is for several differences.
     assert "In 95 of 100 comparisons the difference is within ±, so that no such claim is false.\n" in meaning
+    assert "It is about matches among these strategies. Others may put them in another order.\n" in meaning
     assert re.search(r"A true difference of 0\.\d{3} is found in about 9 of 10 comparisons like this\.", meaning)
     lines = out.splitlines()
     assert "30 leagues of tic_tac_toe (seeds 1 to 30), 180 matches in " in lines[-2]

@@ -141,6 +141,7 @@ def _meaning(comparison: Comparison) -> Iterator[str]:
             f"Better than, *: the difference is more than chance. In 95 of 100 comparisons {held} within ±, "
             f"so that no such claim is false{corrected}."
         )
+        yield "It is about matches among these strategies. Others may put them in another order."
         often, detectable = (
             f"in about {10 * POWER:.0f} of 10 comparisons like this",
             comparison.counted.ranked.detectable(),
