@@ -406,6 +406,9 @@ def test_the_operators_deeds_need_the_leagues_admin_token(
     nowhere = command("pause", "--manager", shared.manager, "--data-dir", tmp_path)
     why = f"league pause: there is no admin token under {tmp_path}; name the league's folder: --data-dir\n"
     assert nowhere == (2, "", why)
+    guest = command("agents", "--manager", shared.manager, "--data-dir", tmp_path)
+    page = f". Its page shows the agents, too: {shared.manager.removesuffix('mcp')}\n"
+    assert guest == (2, "", why.replace("pause", "agents").rstrip() + page)
     (tmp_path / "token").write_text("adm-wrong-but-long-enough")
     wrong = command("pause", *shared.here, "--admin-token-file", tmp_path / "token")
     assert wrong[:2] == (2, "")

@@ -23,6 +23,7 @@ from leaguekit.cli.manager_client import (
     confirm_start,
     fetch_schedule,
 )
+from leaguekit.cli.program import dashboard_url
 from leaguekit.cli.tables import DEPARTURES, json_line, pluralize, standings_table, table
 from leaguekit.league.problems import Problems
 from leaguekit.league.sentences import add_player_names
@@ -146,7 +147,14 @@ def run(options: argparse.Namespace) -> int:
     if options.command == "set":
         params |= {"settings": _read_changes(options.changes)} if options.changes else {"command": "settings"}
     if options.command not in PUBLIC_COMMANDS:
-        params["admin_token"] = admin_token(options)
+        try:
+            params["admin_token"] = admin_token(options)
+        except CommandError as error:
+            if options.command in ("agents", "problems"):
+                raise CommandError(
+                    f"{error}. Its page shows the agents, too: {dashboard_url(options.manager)}"
+                ) from None
+            raise
     with adding_remedies(options):
         if options.command == "start" and not options.yes:
             params |= confirm_start(options.manager, params["admin_token"])
