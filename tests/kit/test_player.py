@@ -18,7 +18,7 @@ from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.report import Report, summary
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.player import Player
-from leaguekit.player.sentences import CHECK
+from leaguekit.player.sentences import CHECK, CHECK_OVER
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim import loop
 from tests.kit.memory_network import KIT_URL, MemoryKitNetwork
@@ -134,6 +134,8 @@ def test_our_own_player_passes_every_check(name: str, tmp_path: Path, monkeypatc
     report = loop.run(main())
     # Its author first reads that what follows is provoked.
     assert told[0] == CHECK
+    assert CHECK_OVER in told[1:]
+    assert not any(" is number " in text for text in told)
     assert _states(report, "failed") == set()
     # It sends its manager no queries.
     assert _states(report, "not run") == {"own.valid", "own.token"}

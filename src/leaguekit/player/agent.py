@@ -36,7 +36,7 @@ from leaguekit.player.context import (
 from leaguekit.player.definition import PlayerDefinition
 from leaguekit.player.history import MatchHistory
 from leaguekit.player.move_chooser import LeagueFacts, MoveChooser
-from leaguekit.player.sentences import CHECK, is_league_of_check, place_sentence, result_sentence
+from leaguekit.player.sentences import CHECK, CHECK_OVER, is_league_of_check, place_sentence, result_sentence
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import shorten_json
 from leaguekit.protocol.errors import ProtocolError
@@ -300,7 +300,10 @@ class PlayerAgent:
         own = next((row for row in rows if row.player_id == self.player_id), None)
         self._history.final = {"standing": own, "champion": message.champion}
         self._history.write(self._identity, self.league_id)
-        place = "" if own is None else place_sentence(self.player.name, own, rows)
+        is_check = is_league_of_check(self.league_id)
+        place = "" if own is None or is_check else place_sentence(self.player.name, own, rows)
+        if is_check and not self.finished.is_set():
+            self._inform(CHECK_OVER)
         if self.round_id is None and not self.finished.is_set():
             self._inform("This league was over before this player registered. Start a new league to play again.")
         moves = f" Moves since it was started: {self.origins}." if self.origins.total else ""

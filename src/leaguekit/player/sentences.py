@@ -11,6 +11,7 @@ from leaguekit.protocol.messages import FinalStanding, Standing
 from leaguekit.protocol.plain_text import sanitize_line
 
 CHECK = "This is a conformance check. It provokes errors, refusals and losses, but no replaced moves."
+CHECK_OVER = "The conformance check is over. Its losses and points say nothing about this player."
 
 
 def is_league_of_check(league_id: str | None) -> bool:
