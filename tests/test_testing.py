@@ -148,8 +148,13 @@ def test_the_first_ctrl_c_ends_a_strategy_where_it_is() -> None:
         signal.raise_signal(signal.SIGINT)
         raise AssertionError("it went on")
 
-    with pytest.raises(KeyboardInterrupt) as ended:
-        play_match(interrupted)
+    # Commands that other tests run in this process leave the handler of their closed event loop.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt) as ended:
+            play_match(interrupted)
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert extract_tb(ended.value.__traceback__)[-1].name == "interrupted"
 
 
