@@ -167,8 +167,14 @@ def free_ports(count: int) -> tuple[int, ...]:
         return tuple(one.getsockname()[1] for one in sockets)
 
 
-def successive_free_ports(count: int, lowest: int = 20_000) -> int:
-    """The first of ``count`` successive ports that are free. Systems give none of these to other programs."""
+# Processes of tests begin at different ports, so that no two of them find the same.
+LOWEST_PORT = 20_000 + os.getpid() % 1_000 * 10
+
+
+def successive_free_ports(count: int, lowest: int = LOWEST_PORT) -> int:
+    """The first of ``count`` successive ports that are free. Systems give none of these to other programs, so they are
+    still free for a program that begins to listen later.
+    """
     for port in range(lowest, 32_000, count):
         with contextlib.suppress(OSError), contextlib.ExitStack() as held:
             for number in range(count):

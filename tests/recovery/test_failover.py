@@ -174,11 +174,13 @@ def haproxy(folder: Path, ports: tuple[int, ...]) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/mcp"
 
 
-@pytest.fixture(params=["small", pytest.param("haproxy", marks=needs_program("haproxy"))])
+@pytest.fixture
 def pair(request: pytest.FixtureRequest, postgres_url: str, tmp_path: Path) -> Iterator[Pair]:
-    ports = free_ports(2)
+    first = successive_free_ports(2)
+    ports = (first, first + 1)
     managers = [f"127.0.0.1:{port}" for port in ports]
-    front = HealthProxy(managers) if request.param == "small" else haproxy(tmp_path, ports)
+    is_small = getattr(request, "param", "small") == "small"
+    front = HealthProxy(managers) if is_small else haproxy(tmp_path, ports)
     with Cable(postgres_url) as cable, front as url, contextlib.ExitStack() as stack:
         yield Pair(tmp_path, cable, url, ports, stack)
 
@@ -188,6 +190,7 @@ def voids(events: list[e.Event]) -> list[e.AttemptVoided]:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("pair", ["small", pytest.param("haproxy", marks=needs_program("haproxy"))], indirect=True)
 def test_a_killed_manager_is_replaced_within_ten_seconds(pair: Pair) -> None:
     played = pair.until_played(3)
     pair.first.process.kill()
@@ -244,7 +247,8 @@ def test_a_planned_hand_over_voids_no_match_and_goes_both_ways(pair: Pair) -> No
 @pytest.fixture
 def trio(postgres_url: str, tmp_path: Path) -> Iterator[Pair]:
     """As ``pair``, with room for a third manager."""
-    ports = free_ports(3)
+    first = successive_free_ports(3)
+    ports = (first, first + 1, first + 2)
     front = HealthProxy([f"127.0.0.1:{port}" for port in ports])
     with Cable(postgres_url) as cable, front as url, contextlib.ExitStack() as stack:
         yield Pair(tmp_path, cable, url, ports, stack)

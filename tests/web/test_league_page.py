@@ -228,7 +228,7 @@ def test_the_reader_s_own_player_stays_in_the_table_on_a_wall_and_its_match_is_t
         expect(page.locator(".next li").first).to_contain_text(play.league.players[followed].meta.display_name)
         for part in (".playing", ".next", ".results", "tr.own"):
             shown = page.locator(f"{part} [data-agent={followed}]").first
-            assert shown.evaluate("one => getComputedStyle(one).backgroundColor") == "rgb(255, 243, 196)"
+            expect(shown).to_have_css("background-color", "rgb(255, 243, 196)")
         page.get_by_role("button", name="Wall").click()
         for shown in ("tr.own", "tbody tr:last-child", "section.own"):
             expect(page.locator(shown)).to_be_in_viewport(ratio=1)
