@@ -63,7 +63,7 @@ async def test_no_429_of_a_referee_to_strangers_costs_a_player_at_their_address_
     player = scene.player("P01", PARITY, game_invitation=silent, choose_parity_call=silent)
     scene.player("P02", OTHER)
     referee = await scene.start()
-    refuse_unknown(scene.network, REFEREE_URL, referee.handle, referee.caller, referee.refuse)
+    refuse_unknown(scene.network, REFEREE_URL, referee.handle, referee.identify_sender, referee.refuse)
     assert (await scene.assign())["status"] == "ACCEPTED"
     assert await status_of_ping(scene.network, REFEREE_URL) == 429
     await asyncio.sleep(3)
@@ -82,10 +82,10 @@ async def test_a_league_is_played_while_strangers_at_everybodys_address_are_refu
         await hall.fill("random", "random", "random", referees=2)
         for player in hall.players:
             url = player.registrar.endpoint
-            refuse_unknown(hall.network, url, player.handle, player.caller, player_refusal)
+            refuse_unknown(hall.network, url, player.handle, player.identify_sender, player_refusal)
             assert await status_of_ping(hall.network, url) == 429
         for referee in hall.referees:
-            refuse_unknown(hall.network, referee.registrar.endpoint, referee.handle, referee.caller, referee.refuse)
+            refuse_unknown(hall.network, referee.registrar.endpoint, referee.handle, referee.identify_sender, referee.refuse)
         await hall.operate("start")
         await hall.end()
         assert technical_losses(hall) == 0
@@ -97,13 +97,13 @@ async def test_seats_and_relays_are_played_while_strangers_at_their_address_are_
     async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         await hall.fill("random", referees=1)
         code, seat = await gateway.join(None, "Ada", "127.0.0.1")
-        by_code = gateway.caller(b'{"code":"%b"}' % code.encode(), HERE)
-        assert by_code == gateway.caller(b"{}", HERE._replace(query=f"seat={code}"))
+        by_code = gateway.identify_sender(b'{"code":"%b"}' % code.encode(), HERE)
+        assert by_code == gateway.identify_sender(b"{}", HERE._replace(query=f"seat={code}"))
         assert by_code is not None
-        assert gateway.caller(b'{"code":"AAAA-BBBB-CCCC-DDDD"}', HERE) is None
+        assert gateway.identify_sender(b'{"code":"AAAA-BBBB-CCCC-DDDD"}', HERE) is None
         relayed = RelayedPlayer(hall, "Bob")
         await relayed.start()
-        refuse_unknown(hall.network, GATEWAY_URL, gateway.handle, gateway.caller, player_refusal)
+        refuse_unknown(hall.network, GATEWAY_URL, gateway.handle, gateway.identify_sender, player_refusal)
         assert await status_of_ping(hall.network, GATEWAY_URL) == 429
         sitting = asyncio.create_task(play_in_seat(seat))
         await hall.operate("start")

@@ -256,7 +256,7 @@ class Played:
 async def test_what_is_refused_at_the_manager_is_refused_with_its_code_and_changes_nothing(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         played = await Played.start(hall)
-        before, kept = hall.substance(), dict(hall.log.content.kept)
+        before, kept = hall.substance(), dict(hall.log.content.documents)
         refused = [cell for cell in MANAGER_CELLS if cell.expected != "ok"]
         found = [cell._replace(expected=await played.outcome(cell)) for cell in refused]
         assert found == refused
@@ -264,7 +264,7 @@ async def test_what_is_refused_at_the_manager_is_refused_with_its_code_and_chang
         assert {one.role for one in hall.league.refused.values()} == {"player", "referee"}
         assert hall.substance() == before
         assert hall.manager.runner.progress.latest == {}
-        assert hall.log.content.kept == kept
+        assert hall.log.content.documents == kept
 
 
 @pytest.mark.parametrize(
