@@ -82,9 +82,14 @@ def test_a_second_without_a_match_played_out_is_not_compared() -> None:
     play = Play(players=4, referees=2, tie_breaks=BY_ID).begin()
     play.record("R1M1", won(play.match("R1M1"), "P01"))
     play.record("R1M2", failed(play.match("R1M2"), "P04"))
+    play.announce()
+    play.assign()
+    play.record("R2M1", failed(play.match("R2M1"), "P03"))
     found = figures(as_game(play.league, "tic_tac_toe"))
-    assert [(line.player_id, line.rated_matches) for line in found.lines[:2]] == [("P01", 1), ("P03", 0)]
-    assert found.champions_chance is not None
+    first, second = found.lines[:2]
+    assert (first.player_id, first.points, first.rated_matches) == ("P01", 6, 1)
+    assert (second.player_id, second.points, second.rated_matches) == ("P03", 3, 0)
+    assert "the leader, P01:" in " ".join(found.sentences)
     assert not any("is rated" in sentence for sentence in found.sentences)
 
 
@@ -213,7 +218,11 @@ def test_a_first_that_is_rated_below_the_second_is_said_to_be() -> None:
 
 @pytest.mark.parametrize(
     ("strengths", "said"),
-    [((1, 1, 1, 1), "in nearly every such league"), ((6, 5, 4, 3, 2, 1, 0, 0), " of 1,000 such leagues")],
+    [
+        ((1, 1, 1, 1), "in nearly every such league"),
+        ((6, 5, 4, 3, 2, 1, 0), "in 4 of 1,000 such leagues"),
+        ((6, 5, 4, 3, 2, 1, 0, 0), "in fewer than 1 of 1,000 such leagues"),
+    ],
 )
 def test_probabilities_are_told_as_people_count(strengths: tuple[float, ...], said: str) -> None:
     assert any(said in sentence for sentence in figures(league_of(*strengths)).sentences)
