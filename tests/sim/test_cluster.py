@@ -162,7 +162,8 @@ def test_a_cluster_says_what_is_wrong_and_how_to_continue(cluster: Cluster) -> N
     cluster.end_scheduler()
     _, err = left.communicate(timeout=60)
     assert left.returncode == 2
-    assert f"the connection to the scheduler at {cluster.address} was lost" in err
+    # It depends on what the client was doing.
+    assert re.search(rf"the scheduler at {cluster.address} (was lost|does not answer)", err)
     assert "Traceback" not in err
 
 
