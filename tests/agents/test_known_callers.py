@@ -85,7 +85,8 @@ async def test_a_league_is_played_while_strangers_at_everybodys_address_are_refu
             refuse_unknown(hall.network, url, player.handle, player.identify_sender, player_refusal)
             assert await status_of_ping(hall.network, url) == 429
         for referee in hall.referees:
-            refuse_unknown(hall.network, referee.registrar.endpoint, referee.handle, referee.identify_sender, referee.refuse)
+            endpoint = referee.registrar.endpoint
+            refuse_unknown(hall.network, endpoint, referee.handle, referee.identify_sender, referee.refuse)
         await hall.operate("start")
         await hall.end()
         assert technical_losses(hall) == 0
